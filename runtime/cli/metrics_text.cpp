@@ -52,6 +52,13 @@ class Family {
     add(labels, seconds(sampled_us), "_sum");
     add(labels, static_cast<double>(sampled), "_count");
   }
+  void add_by_cause(Labels labels, const std::map<std::string, uint64_t>& counts) {
+    labels.emplace_back("cause", "");
+    for (const auto& [cause, count] : counts) {
+      labels.back().second = cause;
+      add(labels, count);
+    }
+  }
   std::string text() const {
     if (samples_.empty()) return "";
     std::string text = fmt::format("# HELP {} {}\n# TYPE {} {}\n", name_, help_, name_, type_);
@@ -103,14 +110,10 @@ std::string edges_text(const Report& report) {
   Family empty("millrace_edge_empty_total", "counter", "Ticks on which an edge had no value.");
   Family dropped("millrace_edge_dropped_total", "counter", "Values that were dropped on an edge, by cause.");
   for (const EdgeReport& edge : report.edges) {
-    Labels labels = {{"from", edge.from}, {"to", edge.to}, {"policy", edge.policy}};
+    const Labels labels = {{"from", edge.from}, {"to", edge.to}, {"policy", edge.policy}};
     delivered.add(labels, edge.delivered);
     empty.add(labels, edge.empty);
-    labels.emplace_back("cause", "");
-    for (const auto& [cause, count] : edge.dropped) {
-      labels.back().second = cause;
-      dropped.add(labels, count);
-    }
+    dropped.add_by_cause(labels, edge.dropped);
   }
   return delivered.text() + empty.text() + dropped.text();
 }
@@ -137,15 +140,11 @@ std::string nodes_text(const Report& report) {
   Family bytes("millrace_crossing_bytes_total", "counter", "Bytes of their values.");
   Family left_out("millrace_crossing_left_out_total", "counter", "Ticks that were left out at this end, by cause.");
   for (const CrossingReport& crossing : report.crossings) {
-    Labels labels = {
+    const Labels labels = {
         {"crossing", crossing.name}, {"direction", crossing.departs ? "to" : "from"}, {"node", crossing.node}};
     parcels.add(labels, crossing.parcels);
     bytes.add(labels, crossing.bytes);
-    labels.emplace_back("cause", "");
-    for (const auto& [cause, count] : crossing.left_out) {
-      labels.back().second = cause;
-      left_out.add(labels, count);
-    }
+    left_out.add_by_cause(labels, crossing.left_out);
   }
   Family up("millrace_node_up", "gauge", "1 while another node is heard, 0 while it is suspect or away.");
   Family round_trip("millrace_link_round_trip_seconds", "gauge", "The least round trip that was measured of late.");

@@ -89,10 +89,12 @@ void compile_each_node(embed::Preparation& preparation) {
   for (uint32_t node = 0; node < count; ++node) (void)preparation.compile(preparation.options_of_node(node));
 }
 
-std::unique_ptr<plugin::Registry> registry_for(const graph::Graph& graph, const PipelineOptions& options, bool warn) {
+// `needed`: the part of the graph whose plugins have to be here.
+std::unique_ptr<plugin::Registry> registry_for(const graph::Graph& graph, const graph::Graph& needed,
+                                               const PipelineOptions& options, bool warn) {
   auto registry = std::make_unique<plugin::Registry>();
   scan_for(*registry, graph, options.plugin_paths);
-  require_plugins(*registry, graph);
+  require_plugins(*registry, needed);
   if (warn) warn_of_failures(*registry, options.plugin_paths);
   return registry;
 }
@@ -106,7 +108,7 @@ Compiled compile(const PipelineOptions& options, bool warn, std::shared_ptr<plug
   choices.kept = kept;
   graph::Graph graph = load(options, kept);
   Compiled compiled;
-  compiled.registry = registry_for(graph, options, warn);
+  compiled.registry = registry_for(graph, graph, options, warn);
   embed::Preparation preparation(std::move(graph), *compiled.registry, exec::host_table(), choices);
   const plan::Options chosen = options_for(preparation, options.node);
   if (kept) compile_each_node(preparation);
@@ -123,22 +125,17 @@ NodePipeline load_node(const PipelineOptions& options, bool warn, std::shared_pt
   pipeline.choices.node = options.node;
   pipeline.graph = load(options);
   require_node(pipeline.graph, options.node);
-  // Plugins of other nodes' handlers are loaded where they are there, and need not be.
   graph::Graph own = pipeline.graph;
-  const std::string coordinator = graph::node_names(own)[0];
-  std::erase_if(own.handlers, [&](const graph::Handler& handler) {
-    return (handler.node.empty() ? coordinator : handler.node) != options.node;
-  });
-  pipeline.registry = std::make_unique<plugin::Registry>();
-  scan_for(*pipeline.registry, pipeline.graph, options.plugin_paths);
-  require_plugins(*pipeline.registry, own);
-  if (warn) warn_of_failures(*pipeline.registry, options.plugin_paths);
+  std::erase_if(own.handlers,
+                [&](const graph::Handler& handler) { return graph::node_of(pipeline.graph, handler) != options.node; });
+  pipeline.registry = registry_for(pipeline.graph, own, options, warn);
   return pipeline;
 }
 
 std::vector<plan::BodyCost> measure_bodies(const PipelineOptions& options, uint64_t ticks) {
   const embed::Choices choices = choices_of(options, true);
-  const std::unique_ptr<plugin::Registry> registry = registry_for(load(options), options, true);
+  const graph::Graph graph = load(options);
+  const std::unique_ptr<plugin::Registry> registry = registry_for(graph, graph, options, true);
   return embed::measure_bodies([&] { return load(options); }, *registry, exec::host_table(), choices, ticks);
 }
 

@@ -390,13 +390,13 @@ class LiveRun {
 int run_to_end(LiveRun& live, const RunCommand& command, const Signals& signals) {
   std::optional<MetricsServer> metrics; // before anything runs, because an address may be refused
   if (!command.metrics.empty()) metrics.emplace(command.metrics);
-  // If a signal came, an error that a handler reports at its start is no failure: it was interrupted.
   bool serves = false;
   const auto serve_metrics = [&] {
     if (!metrics || std::exchange(serves, true)) return; // another run may take the place of one that did not begin
     metrics->serve([&] { return metrics_text(live.report()); });
     live.progress().message("metrics: " + metrics->url()); // the first message: scripts read the port there
   };
+  // If a signal came, an error that a handler reports at its start is no failure: it was interrupted.
   const auto ended_at_start = [&] {
     live.await_told();
     live.begin_end();

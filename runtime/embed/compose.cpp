@@ -101,9 +101,7 @@ plan::Prepared prepare(graph::Graph& graph, const plugin::Registry& registry, co
                        const Choices& choices) {
   std::function<bool(const graph::Handler&)> is_here;
   if (!choices.node.empty())
-    is_here = [&, coordinator = graph::node_names(graph).at(0)](const graph::Handler& handler) {
-      return (handler.node.empty() ? coordinator : handler.node) == choices.node;
-    };
+    is_here = [&](const graph::Handler& handler) { return graph::node_of(graph, handler) == choices.node; };
   const bool probe = choices.probe && choices.facts.empty();
   plan::Prepared prepared = plan::prepare(graph, registry, host, probe, choices.watch.get(), choices.kept, is_here);
   if (choices.facts.empty()) return prepared;

@@ -34,7 +34,7 @@ struct alignas(64) ChannelRun {
   const plan::Channel* plan = nullptr;
   ChannelEnd* from = nullptr; // a gate or post; null: on another node
   ChannelEnd* to = nullptr;   // an entry or resolve; null: on another node
-  bool keeps_old = false;     // `reliable` crossing under realtime rules: of ticks without room the newest is left out
+  bool keeps_old = false; // `reliable` crossing under realtime rules: if there is no room, the newest tick is left out
 
   // any, under `mutex`
   std::mutex mutex;

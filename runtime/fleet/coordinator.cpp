@@ -38,7 +38,7 @@ void Coordinator::back(Link link, int64_t now_ns) {
   node->is_away = false;
   if (node->given_up && node->is_started && !node->part.needed) node->given_up = false;
   say_all_to(*node);
-  if (asked_ && node == &nodes_[asked_node_]) say(link, *asked_);
+  if (is_asked(*node)) say(link, *asked_);
   look(now_ns);
 }
 
@@ -61,7 +61,7 @@ void Coordinator::gone(Link link, int64_t now_ns) {
   if (!node) return;
   node->link = 0;
   if (phase_ == Phase::compiling || phase_ == Phase::preparing) gather(now_ns);
-  if (asked_ && node == &nodes_[asked_node_]) end_question("");
+  if (is_asked(*node)) end_question("");
 }
 
 void Coordinator::left(Link link, int64_t now_ns) {
@@ -86,7 +86,7 @@ void Coordinator::received(Link link, std::string_view text, int64_t now_ns) {
   if (const auto* offer = std::get_if<Offer>(&statement)) take(link, *offer, now_ns);
   if (const auto* state = std::get_if<State>(&statement); state && node) take(*node, *state, now_ns);
   const auto* answer = std::get_if<Answer>(&statement);
-  const bool is_awaited = answer && asked_ && node == &nodes_[asked_node_] && answer->number == asked_->number;
+  const bool is_awaited = answer && node && is_asked(*node) && answer->number == asked_->number;
   if (is_awaited) end_question(answer->body);
 }
 
@@ -133,7 +133,7 @@ void Coordinator::take_process(Node& node, Link link, const Offer& offer, int64_
   const bool began_again = ran_before && !node.is_done;
   if (node.offer.process != 0) node.former.push_back(node.offer.process);
   if (node.former.size() > kFormerMax) node.former.pop_front();
-  if (asked_ && &node == &nodes_[asked_node_]) end_question("");
+  if (is_asked(node)) end_question("");
   node.link = link;
   node.offer = offer;
   node.state = {};
@@ -222,6 +222,8 @@ void Coordinator::ask(uint32_t node, std::string body) {
   say(nodes_[node].link, *asked_);
 }
 
+bool Coordinator::is_asked(const Node& node) const { return asked_ && &node == &nodes_[asked_node_]; }
+
 void Coordinator::forget_question() {
   if (asked_) end_question("");
 }
@@ -243,8 +245,7 @@ void Coordinator::stop(int64_t now_ns) {
   stopping_ = true;
   if (phase_ != Phase::running) {
     end();
-    if (asked_) end_question(""); // whoever compiles need not go on
-    return;
+    return forget_question(); // whoever compiles need not go on
   }
   say_orders();
   look(now_ns);

@@ -168,6 +168,7 @@ class Coordinator {
   bool is_ready(const Node& node) const;
   bool waits_for(const Node& node) const;
   Order order_for(const Node& node) const;
+  bool is_asked(const Node& node) const;
   void end_question(std::string answer);
   void say(Link link, const Statement& statement);
   void say_all_to(const Node& node);

@@ -180,26 +180,6 @@ Order read_order(const json& object) {
   return order;
 }
 
-// True if lists and objects of the text lie more than `most` deep in each other. Bodies are texts within the text.
-bool nests_deeper(std::string_view text, uint32_t most) {
-  uint32_t depth = 0;
-  bool in_string = false;
-  for (size_t i = 0; i < text.size(); ++i) {
-    const char c = text[i];
-    if (in_string) {
-      if (c == '\\') ++i;
-      if (c == '"') in_string = false;
-    } else if (c == '"') {
-      in_string = true;
-    } else if (c == '{' || c == '[') {
-      if (++depth > most) return true;
-    } else if (c == '}' || c == ']') {
-      if (depth > 0) --depth;
-    }
-  }
-  return false;
-}
-
 Statement read(std::string_view text) {
   if (text.size() > kStatementBytesMax) throw Refused{"it has more than 4 MiB"};
   if (nests_deeper(text, kNestingMax)) throw Refused{"it is nested more than 32 deep"};
@@ -219,6 +199,26 @@ Statement read(std::string_view text) {
 }
 
 } // namespace
+
+// Bodies are texts within the text.
+bool nests_deeper(std::string_view text, uint32_t most) {
+  uint32_t depth = 0;
+  bool in_string = false;
+  for (size_t i = 0; i < text.size(); ++i) {
+    const char c = text[i];
+    if (in_string) {
+      if (c == '\\') ++i;
+      if (c == '"') in_string = false;
+    } else if (c == '"') {
+      in_string = true;
+    } else if (c == '{' || c == '[') {
+      if (++depth > most) return true;
+    } else if (c == '}' || c == ']') {
+      if (depth > 0) --depth;
+    }
+  }
+  return false;
+}
 
 std::string to_text(const Statement& statement) {
   // Replaces what is no UTF-8, as a name of a file may be: a statement always has a text.

@@ -91,6 +91,10 @@ struct Answer {
 
 using Statement = std::variant<Offer, State, Brief, Order, Question, Answer>;
 
+// True if lists and objects of the JSON lie more than `most` deep in each other. Code that writes such a text again
+// calls itself for each level.
+bool nests_deeper(std::string_view text, uint32_t most);
+
 std::string to_text(const Statement& statement);
 // Reads what a peer said. False: `why` says what is wrong with it, and `statement` is not changed.
 bool read_statement(std::string_view text, Statement& statement, std::string& why);

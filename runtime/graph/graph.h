@@ -112,6 +112,10 @@ Graph load(const std::string& pipeline, std::vector<Error>* kept = nullptr);
 void apply_set(Graph& graph, const std::string& assignment);
 // The names of a graph's nodes: the coordinator first, then the others in the order of the text.
 std::vector<std::string> node_names(const Graph& graph);
+// The name of the node that a handler runs on, in a graph that has nodes.
+std::string node_of(const Graph& graph, const Handler& handler);
+// The words for the clock modes, by ClockMode.
+const std::vector<std::string>& clock_modes();
 // Keys that a handler may not use as parameter names (design.md §7), "x-*" aside.
 const std::vector<std::string>& reserved_keys();
 // True for a key of an input's map, such as policy.

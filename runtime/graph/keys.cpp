@@ -485,6 +485,12 @@ std::vector<std::string> node_names(const Graph& graph) {
   return names;
 }
 
+std::string node_of(const Graph& graph, const Handler& handler) {
+  return handler.node.empty() ? node_names(graph).at(0) : handler.node;
+}
+
+const std::vector<std::string>& clock_modes() { return kClockModes; }
+
 Error as_assignment(Error error) {
   if (const size_t colon = error.edit.find(": "); colon != std::string::npos) error.edit.replace(colon, 2, "=");
   return error;

@@ -223,7 +223,7 @@ class Session {
   bool follows_;   // there is a plan
   bool is_shared_; // the peer follows it too
   bool plan_is_over_ = false;
-  std::vector<StateEntry> last_states_; // plan that is over: how much of each crossing had arrived
+  std::vector<StateEntry> last_states_; // once the plan is over: how much of each crossing had arrived
   size_t last_states_told_ = 0;         // as many were written to this control connection
 
   // The peer.

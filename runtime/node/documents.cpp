@@ -2,14 +2,12 @@
 #include "node/documents.h"
 
 #include <fmt/format.h>
-#include <openssl/evp.h>
-
 #include <algorithm>
-#include <array>
-#include <new>
 #include <nlohmann/json.hpp>
+#include <span>
 
 #include "fleet/statement.h"
+#include "net/system/digest.h"
 
 namespace millrace::node {
 
@@ -19,18 +17,10 @@ using nlohmann::json;
 
 constexpr size_t kBodyBytesMax = fleet::kStatementBytesMax * 3 / 4; // escaped within a statement it is longer
 constexpr double kSecondsMax = 1e9;
-constexpr std::array kModes = {"automatic", "realtime", "free", "source"}; // by graph::ClockMode
 
-// A peer is trusted to take part, and not to be sound.
 json parse(const std::string& body, const std::string& whose) {
-  bool is_too_deep = false;
-  const auto look = [&](int depth, json::parse_event_t, json&) {
-    is_too_deep = is_too_deep || depth > static_cast<int>(fleet::kNestingMax);
-    return !is_too_deep;
-  };
-  json document = json::parse(body, look, false);
-  if (!is_too_deep && document.is_object() && document.contains("handlers") && document["handlers"].is_object())
-    return document;
+  json document = read_json(body);
+  if (document.is_object() && document.contains("handlers") && document["handlers"].is_object()) return document;
   throw Failure(code::other_version, whose + " cannot be read: it has no handlers");
 }
 
@@ -45,15 +35,11 @@ std::string text_of(const json& document, const std::string& what) {
 
 } // namespace
 
-std::string node_of(const graph::Graph& graph, const graph::Handler& handler) {
-  return handler.node.empty() ? graph::node_names(graph).at(0) : handler.node;
-}
-
 std::string write_offer(embed::Preparation& preparation, const std::string& node) {
   json offer = {{"handlers", json::object()}};
-  for (const graph::Handler& declared : preparation.graph().handlers) {
-    if (node_of(preparation.graph(), declared) != node) continue;
-    const size_t h = static_cast<size_t>(&declared - preparation.graph().handlers.data());
+  for (size_t h = 0; h < preparation.facts().handlers.size(); ++h) {
+    const graph::Handler& declared = preparation.graph().handlers[h];
+    if (graph::node_of(preparation.graph(), declared) != node) continue;
     plan::HandlerFacts handler = preparation.facts().handlers[h];
     if (handler.answers->info().is_source() && handler.outputs.empty())
       handler.outputs = plan::formats_of_source(declared, handler);
@@ -68,7 +54,7 @@ void take_offers(const std::map<std::string, std::string>& offers, const AskNode
   for (const auto& [node, offer] : offers) read[node] = parse(offer, "the offer of " + node);
   for (size_t h = 0; h < preparation.facts().handlers.size(); ++h) {
     const graph::Handler& declared = preparation.graph().handlers[h];
-    const std::string node = node_of(preparation.graph(), declared);
+    const std::string node = graph::node_of(preparation.graph(), declared);
     plan::HandlerFacts& handler = preparation.facts().handlers[h];
     const auto from = read.find(node);
     if (from == read.end()) {
@@ -87,7 +73,7 @@ void take_offers(const std::map<std::string, std::string>& offers, const AskNode
 }
 
 std::string answer_question(const std::string& question, embed::Preparation& preparation, RecordTypes& records) {
-  const json document = json::parse(question, nullptr, false);
+  const json document = read_json(question);
   const auto asked = document.is_object() ? document.find("handler") : document.end();
   for (plan::HandlerFacts& handler : preparation.facts().handlers)
     if (asked != document.end() && *asked == handler.name && handler.answers)
@@ -99,7 +85,7 @@ std::string write_refusal(const Error& error) { return text_of({{"error", error.
 
 std::string write_brief(embed::Preparation& preparation, const Decided& decided) {
   json brief = {{"handlers", json::object()},
-                {"clock", decided.clock ? json(kModes.at(static_cast<size_t>(*decided.clock))) : json()},
+                {"clock", decided.clock ? json(graph::clock_modes().at(static_cast<size_t>(*decided.clock))) : json()},
                 {"rate", decided.rate ? json{decided.rate->numerator, decided.rate->denominator} : json()},
                 {"ticks", decided.ticks_max},
                 {"duration_s", decided.duration_s},
@@ -114,7 +100,7 @@ Decided read_brief(const std::string& brief, const std::string& node, embed::Pre
   const json document = parse(brief, "the brief");
   for (size_t h = 0; h < preparation.facts().handlers.size(); ++h) {
     const graph::Handler& declared = preparation.graph().handlers[h];
-    if (node_of(preparation.graph(), declared) == node) continue;
+    if (graph::node_of(preparation.graph(), declared) == node) continue;
     const auto handler = document["handlers"].find(declared.name);
     if (handler == document["handlers"].end())
       throw Failure(code::other_version, "the brief does not tell of handler " + declared.name);
@@ -123,10 +109,11 @@ Decided read_brief(const std::string& brief, const std::string& node, embed::Pre
   try {
     Decided decided;
     if (const json& clock = document.at("clock"); !clock.is_null()) {
-      const auto mode = std::find(kModes.begin(), kModes.end(), clock.get<std::string>());
-      if (mode == kModes.end())
+      const std::vector<std::string>& modes = graph::clock_modes();
+      const auto mode = std::find(modes.begin(), modes.end(), clock.get<std::string>());
+      if (mode == modes.end())
         throw Failure(code::other_version, "the brief knows a clock mode that is not known here");
-      decided.clock = static_cast<graph::ClockMode>(mode - kModes.begin());
+      decided.clock = static_cast<graph::ClockMode>(mode - modes.begin());
     }
     if (const json& rate = document.at("rate"); !rate.is_null()) decided.rate = graph::Rational{rate.at(0), rate.at(1)};
     decided.ticks_max = document.at("ticks");
@@ -143,12 +130,8 @@ Decided read_brief(const std::string& brief, const std::string& node, embed::Pre
 }
 
 std::string sha256(std::string_view text) {
-  std::array<unsigned char, 32> bytes{};
-  size_t size = bytes.size();
-  if (EVP_Q_digest(nullptr, "SHA256", nullptr, text.data(), text.size(), bytes.data(), &size) != 1)
-    throw std::bad_alloc();
   std::string digits;
-  for (const unsigned char byte : bytes) digits += fmt::format("{:02x}", byte);
+  for (const std::byte byte : net::sha256(std::as_bytes(std::span(text)))) digits += fmt::format("{:02x}", byte);
   return digits;
 }
 

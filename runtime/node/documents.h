@@ -1,11 +1,10 @@
-// The bodies of a fleet's offers and briefs, which the fleet passes on without reading them.
+// The bodies of a fleet's offers, briefs, questions and answers, which the fleet passes on without reading them.
 //
-//   offer   {"handlers": {name: …}}                                       the node's own handlers, as told_handlers.h
-//   has them brief   {"handlers": {name: …}, "clock": …, "rate": …, "ticks": …,    all handlers, and what the
-//   coordinator decided
-//            "duration_s": …, "round_trip_ns": …}
-//   question {"handler": …, "inputs": […], "outputs": […]}     formats: which outputs does the handler make of these
-//   inputs answer   {"outputs": […]} or {"error": …}
+//   offer     {"handlers": {…}}: the node's own handlers, by name, as told_handlers.h has them
+//   brief     {"handlers": {…}, "clock", "rate", "ticks", "duration_s", "round_trip_ns"}: all handlers, and what the
+//             coordinator decided
+//   question  {"handler", "inputs": […], "outputs": […]}: which formats the handler makes of these inputs
+//   answer    {"outputs": […]}, or {"error"}
 #pragma once
 
 #include <functional>
@@ -26,9 +25,6 @@ struct Decided {
   double duration_s = 0;  // 0: no limit
   int64_t round_trip_ns = 0;
 };
-
-// The name of the node that a handler runs on.
-std::string node_of(const graph::Graph& graph, const graph::Handler& handler);
 
 // The offer of a node. Throws Failure if a source refuses.
 std::string write_offer(embed::Preparation& preparation, const std::string& node);

@@ -5,9 +5,11 @@
 
 #include <algorithm>
 #include <array>
-#include <cstdlib>
 #include <random>
+#include <span>
 #include <thread>
+
+#include "net/system/digest.h"
 
 namespace millrace::node {
 
@@ -29,13 +31,6 @@ uint64_t draw() {
 double us_of(int64_t ns) { return static_cast<double>(ns) / 1e3; }
 
 std::string list_of(const std::vector<std::string>& names) { return fmt::format("{}", fmt::join(names, ", ")); }
-
-std::array<std::byte, 32> bytes_of(const std::string& digits) {
-  std::array<std::byte, 32> bytes{};
-  for (size_t i = 0; i < bytes.size(); ++i)
-    bytes[i] = static_cast<std::byte>(std::strtoul(digits.substr(2 * i, 2).c_str(), nullptr, 16));
-  return bytes;
-}
 
 } // namespace
 
@@ -148,14 +143,13 @@ void Meeting::hear(Peer& peer, const net::Event& event, const std::string& why) 
       }
       break;
     case away:
-      set_away(peer, true);
-      if (coordinates()) coordinator_->away(peer.link, now_ns());
-      if (is_coordinator) member_.away(now_ns());
-      break;
     case leaving:
     case drained:
       set_away(peer, true);
-      if (coordinates()) coordinator_->left(peer.link, now_ns());
+      if (coordinates() && event.type == away)
+        coordinator_->away(peer.link, now_ns());
+      else if (coordinates())
+        coordinator_->left(peer.link, now_ns());
       if (is_coordinator) member_.away(now_ns());
       break;
     case message:
@@ -205,8 +199,9 @@ void Meeting::look_at_second(int64_t now_ns) {
               {"another process of this name takes part; stop one of the two"},
               "",
               ""};
-  if (is_started_) add({Task::Type::fail, {}, 0, {}, fleet::RunFailure{error, name_, "", fleet::kNoTick, true}});
-  add({Task::Type::over, {}, 0, {}, {}, std::move(error)});
+  if (is_started_)
+    add({.type = Task::Type::fail, .failure = fleet::RunFailure{error, name_, "", fleet::kNoTick, true}});
+  add({.type = Task::Type::over, .error = std::move(error)});
 }
 
 // All nodes end by this, at once.
@@ -260,7 +255,7 @@ void Meeting::look_at_compile(int64_t now_ns) {
   });
   if (!are_measured && now_ns - *compile_since_ns_ < kMeasureWithinNs) return;
   compile_since_ns_.reset();
-  add({Task::Type::compile, {}, compiles_});
+  add({.type = Task::Type::compile, .number = compiles_});
 }
 
 // The coordinator minds its own links. No node but these two knows of a link between two others.
@@ -317,7 +312,7 @@ void Meeting::note_links(int64_t now_ns) {
   link_reports_ = std::move(reports);
 }
 
-// The coordinator and the member have something to say or to do: until there is nothing left.
+// Does all that the coordinator and the member want, until they want nothing more.
 void Meeting::look() {
   for (bool goes_on = true; goes_on;) {
     goes_on = coordinates() && look_at_coordinator();
@@ -382,15 +377,17 @@ bool Meeting::look_at_member() {
       else
         say(*coordinator_peer_->session, std::move(event.text));
       break;
-    case Type::prepare: add({Task::Type::prepare, std::move(event.brief)}); break;
-    case Type::question: add({Task::Type::answer, {}, event.number, std::move(event.text)}); break;
-    case Type::drop: add({Task::Type::drop}); break;
+    case Type::prepare: add({.type = Task::Type::prepare, .brief = std::move(event.brief)}); break;
+    case Type::question:
+      add({.type = Task::Type::answer, .number = event.number, .text = std::move(event.text)});
+      break;
+    case Type::drop: add({.type = Task::Type::drop}); break;
     case Type::start: start(event.zero_ns); break;
-    case Type::stop: add({Task::Type::stop}); break;
-    case Type::fail: add({Task::Type::fail, {}, 0, {}, std::move(event.failure)}); break;
+    case Type::stop: add({.type = Task::Type::stop}); break;
+    case Type::fail: add({.type = Task::Type::fail, .failure = std::move(event.failure)}); break;
     case Type::over:
       is_over_ = true;
-      add({Task::Type::over, {}, 0, {}, {}, std::move(event.error)});
+      add({.type = Task::Type::over, .error = std::move(event.error)});
       if (coordinates()) coordinator_->gone(kOwnLink, now_ns());
       break;
   }
@@ -408,14 +405,14 @@ void Meeting::start(int64_t zero_ns) {
   is_started_ = true;
   for (Peer& peer : peers_)
     if (peer.plan.dials()) follow(peer);
-  add({Task::Type::start});
+  add({.type = Task::Type::start});
 }
 
 // The side that is dialled follows once its part is ready, the other one at the start.
 void Meeting::follow(Peer& peer) {
   if (peer.ends.empty() || peer.follows || !brief_) return;
   peer.follows = true;
-  const std::array<std::byte, 32> hash = bytes_of(brief_->hash);
+  const std::array<std::byte, 32> hash = net::sha256(std::as_bytes(std::span(brief_->body)));
   uint64_t run = 0;
   for (size_t i = 0; i < 8; ++i) run = run << 8 | static_cast<uint64_t>(hash[i]);
   peer.session->follow(run, brief_->epoch, hash, now_ns());
@@ -459,7 +456,7 @@ void Meeting::finished(const std::string& report) {
 }
 
 void Meeting::stop() {
-  if (!coordinates()) return add({Task::Type::leave});
+  if (!coordinates()) return add({.type = Task::Type::leave});
   then_look([this] { coordinator_->stop(now_ns()); });
 }
 

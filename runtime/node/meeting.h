@@ -96,7 +96,7 @@ class Meeting {
   void detach();
   // Ticks of the run wait for a session, or there is room for more. Any thread; never waits.
   void ring() { reactor_.ring(); }
-  // True if all that left this node has arrived, but for what is left out (7.9). The run was over for so long.
+  // True if all that left this node has arrived, but for what is left out (7.9). The run has been over for `waited_ns`.
   bool has_delivered(int64_t waited_ns);
 
   // ---- time passes: to be called some twenty times a second

@@ -45,6 +45,7 @@ class Node::Work {
   void fail(const fleet::RunFailure& failure);
   void leave();
   void finish_if_over();
+  plan::Options options_by(const Decided& decided);
   exec::RunOptions run_options(const Decided& decided);
   embed::Preparation& preparation();
 
@@ -198,9 +199,7 @@ void Node::Work::compile(uint64_t number) {
       return meeting_->ask(node, question);
     };
     take_offers(meeting_->offers(), ask, preparation(), *told_);
-    plan::Options options = preparation().options_of_node(number_);
-    options.round_trip_ns = decided_.round_trip_ns;
-    const plan::Plan plan = preparation().compile(options);
+    const plan::Plan plan = preparation().compile(options_by(decided_));
     fleet::Brief brief;
     brief.body = write_brief(preparation(), decided_);
     brief.hash = sha256(brief.body);
@@ -215,6 +214,14 @@ void Node::Work::compile(uint64_t number) {
     meeting_->compiled(std::move(parts), number);
   };
   attempt_part(compile_parts, [&](const Error& error) { meeting_->refuse(error, number); });
+}
+
+plan::Options Node::Work::options_by(const Decided& decided) {
+  plan::Options options = preparation().options_of_node(number_);
+  options.clock = decided.clock;
+  options.rate = decided.rate;
+  options.round_trip_ns = decided.round_trip_ns;
+  return options;
 }
 
 exec::RunOptions Node::Work::run_options(const Decided& decided) {
@@ -269,10 +276,7 @@ void Node::Work::make_part(const fleet::Brief& brief) {
     told_ = std::make_unique<ToldHandlers>();
     decided = read_brief(brief.body, name_, preparation(), *told_);
   }
-  plan::Options options = preparation().options_of_node(number_);
-  options.clock = decided.clock;
-  options.rate = decided.rate;
-  options.round_trip_ns = decided.round_trip_ns;
+  const plan::Options options = options_by(decided);
   composition_ = std::make_shared<embed::Composition>(std::move(*preparation_), options);
   preparation_.reset();
   if (hooks_.composed) hooks_.composed(*composition_);

@@ -21,8 +21,8 @@ struct PeerPlan {
   bool dials() const { return !endpoints.empty(); }
 };
 
-// Both sides have to decide alike, so only the pipeline counts: if one of two nodes has an address there, the other one
-// dials. Else the one that comes later dials, and the coordinator comes first.
+// True if `by` dials `node`. Both sides have to decide alike, so the pipeline alone counts. If one of two nodes has an
+// address in it, the other one dials. Otherwise the later one dials; the coordinator is the first.
 bool is_dialled_by(const graph::Graph& graph, const std::string& node, const std::string& by);
 
 // The ids and addresses of the other nodes, from the pipeline and from peers.txt in `folder`. `coordinator`: its

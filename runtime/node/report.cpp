@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "fleet/statement.h"
+
 namespace millrace::node {
 
 using nlohmann::ordered_json;
@@ -62,6 +64,7 @@ std::string report_of_all(const Result& own, const std::string& node,
   add(all, part, node);
   all["nodes"][node] = std::move(part);
   for (const auto& [name, text] : reports) {
+    if (fleet::nests_deeper(text, fleet::kNestingMax)) continue;
     try {
       ordered_json other = ordered_json::parse(text), with_it = all;
       if (!other.is_object()) continue;

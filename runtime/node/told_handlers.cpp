@@ -2,8 +2,10 @@
 #include "node/told_handlers.h"
 
 #include <algorithm>
+#include <functional>
 #include <nlohmann/json.hpp>
 
+#include "fleet/statement.h"
 #include "plan/plan_json.h"
 #include "plugin/info_json.h"
 
@@ -45,6 +47,23 @@ std::vector<mr_format> read_formats(const json& formats, RecordTypes& records) {
   throw Failure(code::other_version, "handler " + handler + " was told " + how);
 }
 
+// Runs `read`, whose failures are those of a document about this handler.
+template <class Read>
+auto reading(const std::string& handler, Read read) {
+  try {
+    return read();
+  } catch (const json::exception& wrong) {
+    refuse(handler, std::string("in words that cannot be read: ") + wrong.what());
+  } catch (const Failure& wrong) {
+    refuse(handler, "in words that cannot be read: " + wrong.error().what);
+  }
+}
+
+size_t count_ports(const plugin::HandlerInfo& info, bool inputs) {
+  return static_cast<size_t>(
+      std::count_if(info.ports.begin(), info.ports.end(), [&](const auto& port) { return port.is_input() == inputs; }));
+}
+
 // The compiler takes the declaration of a plugin for sound, since the registry has checked it.
 void require_sound(const plugin::HandlerInfo& info) {
   const auto ports = static_cast<int64_t>(info.ports.size());
@@ -54,6 +73,11 @@ void require_sound(const plugin::HandlerInfo& info) {
 }
 
 } // namespace
+
+json read_json(const std::string& text) {
+  if (fleet::nests_deeper(text, fleet::kNestingMax)) return json(json::value_t::discarded);
+  return json::parse(text, nullptr, false);
+}
 
 mr_status ToldHandler::configure(const std::vector<mr_format>& inputs, std::vector<mr_format>& outputs) {
   const std::string asked = tell_formats(inputs).dump();
@@ -79,41 +103,29 @@ mr_status ToldHandler::configure(const std::vector<mr_format>& inputs, std::vect
 
 mr_status ToldHandler::ask(const std::string& inputs, std::vector<mr_format>& outputs) {
   const json question = {{"handler", name_}, {"inputs", json::parse(inputs)}, {"outputs", tell_formats(outputs)}};
-  const json answer = json::parse(ask_(question.dump()), nullptr, false);
-  try {
+  const json answer = read_json(ask_(question.dump()));
+  return reading(name_, [&] {
     if (answer.is_object() && answer.contains("error")) {
       error_ = answer.at("error").get<std::string>();
       return MR_ERROR;
     }
     std::vector<mr_format> told = read_formats(answer.at("outputs"), records_);
-    if (told.size() != outputs.size()) refuse(name_, "with another number of outputs");
+    if (told.size() != outputs.size()) throw Failure(code::other_version, "it has another number of outputs");
     outputs = std::move(told);
     return MR_OK;
-  } catch (const json::exception& wrong) {
-    refuse(name_, std::string("in words that cannot be read: ") + wrong.what());
-  } catch (const Failure& wrong) {
-    refuse(name_, "in words that cannot be read: " + wrong.error().what);
-  }
+  });
 }
 
 json ToldHandlers::answer(const json& question, plan::HandlerFacts& handler, RecordTypes& records) {
-  try {
+  return reading(handler.name, [&]() -> json {
     const std::vector<mr_format> inputs = read_formats(question.at("inputs"), records);
     std::vector<mr_format> outputs = read_formats(question.at("outputs"), records);
-    const auto count = [&](bool input) {
-      const auto& ports = handler.answers->info().ports;
-      return static_cast<size_t>(
-          std::count_if(ports.begin(), ports.end(), [&](const auto& port) { return port.is_input() == input; }));
-    };
-    if (outputs.size() != count(false) || inputs.size() < (count(true) > 0 ? 1u : 0u))
-      refuse(handler.name, "with another number of ports");
+    const plugin::HandlerInfo& info = handler.answers->info();
+    if (outputs.size() != count_ports(info, false) || (inputs.empty() && count_ports(info, true) > 0))
+      throw Failure(code::other_version, "it has another number of ports");
     if (handler.answers->configure(inputs, outputs) != MR_OK) return {{"error", handler.answers->error()}};
     return {{"outputs", tell_formats(outputs)}};
-  } catch (const json::exception& wrong) {
-    refuse(handler.name, std::string("in words that cannot be read: ") + wrong.what());
-  } catch (const Failure& wrong) {
-    refuse(handler.name, "in words that cannot be read: " + wrong.error().what);
-  }
+  });
 }
 
 void ToldHandlers::listen(plan::HandlerFacts& handler) {
@@ -122,28 +134,22 @@ void ToldHandlers::listen(plan::HandlerFacts& handler) {
 }
 
 void ToldHandlers::take(const json& told, plan::HandlerFacts& handler, AskNode ask) {
-  try {
+  ToldHandler& made = reading(handler.name, [&]() -> std::reference_wrapper<ToldHandler> {
     plugin::HandlerInfo info = plugin::read_handler_info(told.at("info"));
     require_sound(info);
     handlers_.emplace_back(handler.name, std::move(info), handler.answers, std::move(ask));
-    ToldHandler& made = handlers_.back();
+    ToldHandler& read = handlers_.back();
     for (const json& answer : told.at("answers").get_ref<const json::array_t&>())
-      made.answers_.push_back({answer.at("inputs").dump(), read_formats(answer.at("outputs"), records_)});
+      read.answers_.push_back({answer.at("inputs").dump(), read_formats(answer.at("outputs"), records_)});
     handler.facts = plan::read_facts(told.at("facts"));
     handler.accepts = read_formats(told.at("accepts"), records_);
-    handler.answers = &made;
-  } catch (const json::exception& wrong) {
-    refuse(handler.name, std::string("in words that cannot be read: ") + wrong.what());
-  } catch (const Failure& wrong) {
-    refuse(handler.name, "in words that cannot be read: " + wrong.error().what);
-  }
-  const ToldHandler& made = handlers_.back();
-  const std::vector<plugin::HandlerInfo::Port>& ports = made.info_.ports;
-  const auto outputs = std::count_if(ports.begin(), ports.end(), [](const auto& port) { return !port.is_input(); });
-  const bool fit = std::all_of(made.answers_.begin(), made.answers_.end(), [&](const ToldHandler::Answer& answer) {
-    return answer.outputs.size() == static_cast<size_t>(outputs);
+    handler.answers = &read;
+    return read;
   });
-  if (handler.accepts.size() != ports.size() || !fit) refuse(handler.name, "with another number of ports");
+  const bool fit = std::all_of(made.answers_.begin(), made.answers_.end(), [&](const ToldHandler::Answer& answer) {
+    return answer.outputs.size() == count_ports(made.info_, false);
+  });
+  if (handler.accepts.size() != made.info_.ports.size() || !fit) refuse(handler.name, "with another number of ports");
 }
 
 json ToldHandlers::tell(const plan::HandlerFacts& handler) {

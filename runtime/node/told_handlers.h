@@ -19,6 +19,10 @@
 
 namespace millrace::node {
 
+// The JSON of another node. Discarded (json::is_discarded) if it is none, or is nested more deeply than a statement: a
+// peer is trusted to take part, and not to be sound.
+nlohmann::json read_json(const std::string& text);
+
 // The types of records that formats point to.
 using RecordTypes = std::vector<std::shared_ptr<const plugin::RecordType>>;
 
@@ -28,7 +32,7 @@ using AskNode = std::function<std::string(const std::string& question)>;
 // Answers from those that were told; others come from a live handler or from the handler's own node, and are kept.
 class ToldHandler final : public plugin::Answers {
  public:
-  // `live`: null if this machine has no such handler. `ask`: "" if its node cannot be asked.
+  // `live`: null if this machine has no such handler. `ask`: null if its node cannot be asked.
   ToldHandler(std::string name, plugin::HandlerInfo info, plugin::Answers* live, AskNode ask)
       : name_(std::move(name)), info_(std::move(info)), live_(live), ask_(std::move(ask)) {}
 
@@ -60,8 +64,9 @@ class ToldHandlers {
  public:
   // Notes what the compiler asks of this handler from now on.
   void listen(plan::HandlerFacts& handler);
-  // Puts what was told in place of what `handler` has. Throws Failure (MR0805) if it cannot be read.
-  // What was not told is asked of its node by `ask`, and by its live handler here if there is no `ask`.
+  // Puts what was told in place of what `handler` has. The compiler may want an answer that was not told: then `ask`
+  // gets it from the handler's own node, or if there is no `ask`, the live handler here gives it. Throws Failure
+  // (MR0805) if what was told cannot be read.
   void take(const nlohmann::json& told, plan::HandlerFacts& handler, AskNode ask = {});
 
   // The facts of a handler: the answers that it gave if it is one of these, and the formats that were given.

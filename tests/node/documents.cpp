@@ -129,8 +129,8 @@ int code_of_failure(Work work) {
 
 TEST_CASE("a handler runs on the node that it names, else on the coordinator") {
   const graph::Graph graph = graph::parse_yaml(kThreeNodes, "p.yaml");
-  CHECK(node_of(graph, *graph.find("camera")) == "edge");
-  CHECK(node_of(graph, *graph.find("total")) == "home");
+  CHECK(graph::node_of(graph, *graph.find("camera")) == "edge");
+  CHECK(graph::node_of(graph, *graph.find("total")) == "home");
 }
 
 TEST_CASE("an offer has the node's own handlers alone, and the formats of its sources") {

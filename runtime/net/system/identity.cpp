@@ -10,6 +10,7 @@
 #include <new>
 #include <string>
 
+#include "net/system/digest.h"
 #include "net/system/private_file.h"
 #include "observe/error.h"
 
@@ -80,12 +81,8 @@ NodeId node_id_of(EVP_PKEY* key) {
   unsigned char* der = nullptr;
   const int size = i2d_PUBKEY(key, &der);
   const std::unique_ptr<unsigned char, void (*)(void*)> owned(der, [](void* bytes) { OPENSSL_free(bytes); });
-  NodeId id;
-  size_t hash_size = 0;
-  if (size <= 0 || EVP_Q_digest(nullptr, "SHA256", nullptr, der, static_cast<size_t>(size),
-                                reinterpret_cast<unsigned char*>(id.bytes.data()), &hash_size) != 1)
-    throw std::bad_alloc();
-  return id;
+  if (size <= 0) throw std::bad_alloc();
+  return {sha256(Bytes(reinterpret_cast<const std::byte*>(der), static_cast<size_t>(size)))};
 }
 
 Identity::Identity(Key key) : key_(std::move(key)), certificate_(X509_new(), X509_free), id_(node_id_of(key_.get())) {

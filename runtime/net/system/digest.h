@@ -1,0 +1,14 @@
+// SHA-256, by OpenSSL.
+#pragma once
+
+#include <array>
+#include <cstddef>
+
+#include "net/bytes.h"
+
+namespace millrace::net {
+
+// Throws std::bad_alloc.
+std::array<std::byte, 32> sha256(Bytes bytes);
+
+} // namespace millrace::net
