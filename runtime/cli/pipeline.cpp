@@ -126,8 +126,8 @@ NodePipeline load_node(const PipelineOptions& options, bool warn, std::shared_pt
   pipeline.graph = load(options);
   require_node(pipeline.graph, options.node);
   graph::Graph own = pipeline.graph;
-  std::erase_if(own.handlers,
-                [&](const graph::Handler& handler) { return graph::node_of(pipeline.graph, handler) != options.node; });
+  // One that names no node may run on another one, which has its plugin.
+  std::erase_if(own.handlers, [&](const graph::Handler& handler) { return handler.node != options.node; });
   pipeline.registry = registry_for(pipeline.graph, own, options, warn);
   return pipeline;
 }

@@ -99,11 +99,17 @@ plan::Machine machine_of(const Choices& choices) {
 
 plan::Prepared prepare(graph::Graph& graph, const plugin::Registry& registry, const mr_host& host,
                        const Choices& choices) {
-  std::function<bool(const graph::Handler&)> is_here;
-  if (!choices.node.empty())
-    is_here = [&](const graph::Handler& handler) { return graph::node_of(graph, handler) == choices.node; };
+  const auto runs_at = [&](const graph::Handler& handler) {
+    using enum plan::Runs;
+    if (!handler.node.empty()) return handler.node == choices.node ? here : elsewhere;
+    const plugin::RegisteredType* const type = registry.find(handler.type);
+    if (!type || plan::may_move(*type)) return perhaps_here;
+    return graph::node_of(graph, handler) == choices.node ? here : elsewhere;
+  };
+  std::function<plan::Runs(const graph::Handler&)> where;
+  if (!choices.node.empty()) where = runs_at;
   const bool probe = choices.probe && choices.facts.empty();
-  plan::Prepared prepared = plan::prepare(graph, registry, host, probe, choices.watch.get(), choices.kept, is_here);
+  plan::Prepared prepared = plan::prepare(graph, registry, host, probe, choices.watch.get(), choices.kept, where);
   if (choices.facts.empty()) return prepared;
   apply_facts(choices.facts, choices.probe, prepared);
   return prepared;
@@ -236,6 +242,17 @@ plan::Options Preparation::options_of_node(uint32_t node) const {
   options.nodes = graph::node_names(graph_);
   options.node = node;
   return options;
+}
+
+void Preparation::run_on(const std::string& handler, const std::string& node) {
+  for (graph::Handler& declared : graph_.handlers)
+    if (declared.name == handler) declared.node = node;
+}
+
+plan::ChosenNodes Preparation::choose_nodes(const plan::Machine& joined, const plan::Options& options,
+                                            const plan::OfferedNodes& offered) const {
+  return plan::choose_nodes(graph_, prepared_.facts, plan::LiveTypes(*registry_, *host_, watch_.get()), joined, options,
+                            offered);
 }
 
 plan::Plan Preparation::compile(const plan::Options& options) {

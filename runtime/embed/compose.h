@@ -13,6 +13,7 @@
 #include "embed/saved_plan.h"
 #include "exec/run.h"
 #include "graph/graph.h"
+#include "plan/choose_nodes.h"
 #include "plan/prepare.h"
 #include "plugin/registry.h"
 
@@ -60,6 +61,7 @@ class Preparation {
   Preparation(graph::Graph graph, const plugin::Registry& registry, const mr_host& host, const Choices& choices);
 
   const graph::Graph& graph() const { return graph_; }
+  const plugin::Registry& registry() const { return *registry_; }
   // The answers to the compiler's questions about each handler. A node puts in those of other nodes' handlers.
   plan::Facts& facts() { return prepared_.facts; }
   const plan::Facts& facts() const { return prepared_.facts; }
@@ -68,6 +70,13 @@ class Preparation {
   const plan::Options& options() const { return options_; }
   // The same for one of the pipeline's nodes (graph::node_names), by its number.
   plan::Options options_of_node(uint32_t node) const;
+  // Why handlers that name no node cannot run here, by name.
+  const std::map<std::string, std::string>& unable() const { return prepared_.unable; }
+  // The node of a handler that names none.
+  void run_on(const std::string& handler, const std::string& node);
+  // As plan/choose_nodes.h has it, for this graph and its facts.
+  plan::ChosenNodes choose_nodes(const plan::Machine& joined, const plan::Options& options,
+                                 const plan::OfferedNodes& offered) const;
   // The plan that these options make. Throws Failure.
   plan::Plan compile(const plan::Options& options);
 

@@ -1,14 +1,12 @@
-// The bodies of a fleet's offers, briefs, questions and answers, which the fleet passes on without reading them.
+// The bodies of a fleet's briefs, questions and answers, which the fleet passes on without reading them; offers.h has
+// its offers.
 //
-//   offer     {"handlers": {…}}: the node's own handlers, by name, as told_handlers.h has them
-//   brief     {"handlers": {…}, "clock", "rate", "ticks", "duration_s", "round_trip_ns"}: all handlers, and what the
-//             coordinator decided
+//   brief     {"handlers": {…}, "clock", "rate", "ticks", "duration_s", "round_trip_ns", "placed": […], "notes": […]}:
+//             all handlers, and what the coordinator decided
 //   question  {"handler", "inputs": […], "outputs": […]}: which formats the handler makes of these inputs
 //   answer    {"outputs": […]}, or {"error"}
 #pragma once
 
-#include <functional>
-#include <map>
 #include <optional>
 #include <string>
 
@@ -24,16 +22,9 @@ struct Decided {
   uint64_t ticks_max = 0; // 0: until the sources end
   double duration_s = 0;  // 0: no limit
   int64_t round_trip_ns = 0;
+  plan::ChosenNodes placed{}; // the handlers that name no node
 };
 
-// The offer of a node. Throws Failure if a source refuses.
-std::string write_offer(embed::Preparation& preparation, const std::string& node);
-// On the coordinator: knows each other node's handlers from its offer, `offers` by node, and asks that node by `ask`
-// what the compiler wants to know of them; and listens to its own handlers. Throws Failure (MR0805, MR0304 for a
-// handler that nobody told of).
-using AskNodes = std::function<std::string(const std::string& node, const std::string& question)>;
-void take_offers(const std::map<std::string, std::string>& offers, const AskNodes& ask, embed::Preparation& preparation,
-                 ToldHandlers& told);
 // A node's answer to a question about one of its handlers. Throws Failure (MR0805).
 std::string answer_question(const std::string& question, embed::Preparation& preparation, RecordTypes& records);
 // The answer to a question that has none.
@@ -43,6 +34,12 @@ std::string write_brief(embed::Preparation& preparation, const Decided& decided)
 // On a member: knows the handlers of other nodes than `node` from the brief. Throws Failure (MR0805).
 Decided read_brief(const std::string& brief, const std::string& node, embed::Preparation& preparation,
                    ToldHandlers& told);
+
+// The JSON of a body that has handlers. Throws Failure (MR0805); `whose` begins the sentence.
+nlohmann::json parse_body(const std::string& body, const std::string& whose);
+// The text of a body; words that are no UTF-8, such as those of a plugin, are mended. Throws Failure (MR0805) if it is
+// too long; `what` begins the sentence.
+std::string text_of(const nlohmann::json& document, const std::string& what);
 
 // SHA-256 in lower-case hexadecimal digits.
 std::string sha256(std::string_view text);

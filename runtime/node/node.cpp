@@ -7,7 +7,9 @@
 #include <optional>
 #include <thread>
 
+#include "node/link_prices.h"
 #include "node/meeting.h"
+#include "node/offers.h"
 
 namespace millrace::node {
 
@@ -57,6 +59,7 @@ class Node::Work {
   Decided decided_;
   device::MonotonicTime machine_time_;
   RunTime time_{machine_time_};
+  LinkPrices link_prices_{machine_time_}; // on the coordinator
 
   Stage stage_ = Stage::waits;
   std::optional<embed::Preparation> preparation_; // none: the composition has it
@@ -198,7 +201,10 @@ void Node::Work::compile(uint64_t number) {
     const auto ask = [this](const std::string& node, const std::string& question) {
       return meeting_->ask(node, question);
     };
-    take_offers(meeting_->offers(), ask, preparation(), *told_);
+    Offers offers(meeting_->offers(), ask, preparation(), *told_);
+    decided_.placed = {}; // by an earlier plan
+    const std::vector<plan::Hop> links = offers.leave_choice() ? link_prices_.all(names_, ask) : std::vector<plan::Hop>{};
+    decided_.placed = offers.place(links, options_by(decided_));
     const plan::Plan plan = preparation().compile(options_by(decided_));
     fleet::Brief brief;
     brief.body = write_brief(preparation(), decided_);
@@ -221,6 +227,10 @@ plan::Options Node::Work::options_by(const Decided& decided) {
   options.clock = decided.clock;
   options.rate = decided.rate;
   options.round_trip_ns = decided.round_trip_ns;
+  options.placed_by = "the coordinator";
+  options.notes = decided.placed.notes;
+  for (const plan::ChosenNode& one : decided.placed.handlers)
+    if (one.node == name_) options.places[one.handler] = one.domain;
   return options;
 }
 
@@ -250,6 +260,8 @@ exec::RunOptions Node::Work::run_options(const Decided& decided) {
 
 // Each question has an answer, because another node waits for it.
 void Node::Work::answer(const Task& task) {
+  if (const std::optional<std::string> carried = LinkPrices::answer(task.text))
+    return meeting_->answered(task.number, *carried);
   if (composition_) drop_part(); // it was made for an earlier plan
   try {
     meeting_->answered(task.number, answer_question(task.text, preparation(), records_));

@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "fleet/statement.h"
+#include "node/reading.h"
 #include "plan/plan_json.h"
 #include "plugin/info_json.h"
 
@@ -43,21 +44,7 @@ std::vector<mr_format> read_formats(const json& formats, RecordTypes& records) {
   return made;
 }
 
-[[noreturn]] void refuse(const std::string& handler, const std::string& how) {
-  throw Failure(code::other_version, "handler " + handler + " was told " + how);
-}
-
-// Runs `read`, whose failures are those of a document about this handler.
-template <class Read>
-auto reading(const std::string& handler, Read read) {
-  try {
-    return read();
-  } catch (const json::exception& wrong) {
-    refuse(handler, std::string("in words that cannot be read: ") + wrong.what());
-  } catch (const Failure& wrong) {
-    refuse(handler, "in words that cannot be read: " + wrong.error().what);
-  }
-}
+std::string told_of(const std::string& handler) { return "what was told of handler " + handler; }
 
 size_t count_ports(const plugin::HandlerInfo& info, bool inputs) {
   return static_cast<size_t>(
@@ -104,7 +91,7 @@ mr_status ToldHandler::configure(const std::vector<mr_format>& inputs, std::vect
 mr_status ToldHandler::ask(const std::string& inputs, std::vector<mr_format>& outputs) {
   const json question = {{"handler", name_}, {"inputs", json::parse(inputs)}, {"outputs", tell_formats(outputs)}};
   const json answer = read_json(ask_(question.dump()));
-  return reading(name_, [&] {
+  return reading(told_of(name_), [&] {
     if (answer.is_object() && answer.contains("error")) {
       error_ = answer.at("error").get<std::string>();
       return MR_ERROR;
@@ -117,7 +104,7 @@ mr_status ToldHandler::ask(const std::string& inputs, std::vector<mr_format>& ou
 }
 
 json ToldHandlers::answer(const json& question, plan::HandlerFacts& handler, RecordTypes& records) {
-  return reading(handler.name, [&]() -> json {
+  return reading(told_of(handler.name), [&]() -> json {
     const std::vector<mr_format> inputs = read_formats(question.at("inputs"), records);
     std::vector<mr_format> outputs = read_formats(question.at("outputs"), records);
     const plugin::HandlerInfo& info = handler.answers->info();
@@ -134,7 +121,7 @@ void ToldHandlers::listen(plan::HandlerFacts& handler) {
 }
 
 void ToldHandlers::take(const json& told, plan::HandlerFacts& handler, AskNode ask) {
-  ToldHandler& made = reading(handler.name, [&]() -> std::reference_wrapper<ToldHandler> {
+  ToldHandler& made = reading(told_of(handler.name), [&]() -> std::reference_wrapper<ToldHandler> {
     plugin::HandlerInfo info = plugin::read_handler_info(told.at("info"));
     require_sound(info);
     handlers_.emplace_back(handler.name, std::move(info), handler.answers, std::move(ask));
@@ -149,7 +136,7 @@ void ToldHandlers::take(const json& told, plan::HandlerFacts& handler, AskNode a
   const bool fit = std::all_of(made.answers_.begin(), made.answers_.end(), [&](const ToldHandler::Answer& answer) {
     return answer.outputs.size() == count_ports(made.info_, false);
   });
-  if (handler.accepts.size() != made.info_.ports.size() || !fit) refuse(handler.name, "with another number of ports");
+  if (handler.accepts.size() != made.info_.ports.size() || !fit) throw Failure(code::other_version, told_of(handler.name) + " has another number of ports");
 }
 
 json ToldHandlers::tell(const plan::HandlerFacts& handler) {

@@ -126,8 +126,8 @@ class Extended {
 
 } // namespace
 
-Plan compile(const graph::Graph& graph, const Facts& facts, const Types& types, const Machine& machine,
-             const Options& options) {
+void settle_formats(const graph::Graph& graph, const Facts& facts, const Types& types, const Machine& machine,
+                    const Options& options, const std::function<void(Draft&)>& then) {
   Extended all(graph, facts, types);
   for (int round = 0; round < kConversionRoundsMax; ++round) {
     Draft draft{all.graph(), all.facts(), types, machine, options};
@@ -138,14 +138,22 @@ Plan compile(const graph::Graph& graph, const Facts& facts, const Types& types, 
     assign_clocks(draft);
     find_stages(draft);
     const std::vector<Conversion> conversions = negotiate(draft);
-    if (conversions.empty()) {
-      run_passes(draft);
-      return std::move(draft.plan);
-    }
+    if (conversions.empty()) return then(draft);
     for (const Conversion& conversion : conversions) all.insert(draft, conversion);
   }
   throw Failure(
       Error{code::incompatible_formats, "the formats of this graph cannot be settled by conversions", {}, {}, "", ""});
+}
+
+Plan compile(const graph::Graph& graph, const Facts& facts, const Types& types, const Machine& machine,
+             const Options& options) {
+  Plan plan;
+  settle_formats(graph, facts, types, machine, options, [&](Draft& draft) {
+    draft.plan.notes = options.notes;
+    run_passes(draft);
+    plan = std::move(draft.plan);
+  });
+  return plan;
 }
 
 } // namespace millrace::plan

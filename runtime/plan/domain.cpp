@@ -68,6 +68,8 @@ std::optional<Domain> parse_domain(std::string_view name) {
   return domain;
 }
 
+std::string own_name(const Domain& domain) { return domain.name.substr(domain.name.find('/') + 1); }
+
 std::vector<Domain> domains_named(const std::vector<std::string>& names) {
   std::vector<Domain> domains;
   for (const std::string& name : names) {

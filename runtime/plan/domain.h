@@ -39,6 +39,9 @@ struct Domain {
 // the name is not valid.
 std::optional<Domain> parse_domain(std::string_view name);
 
+// The name on its own node: "cuda:0" of "edge/cuda:0".
+std::string own_name(const Domain& domain);
+
 // The kind that a name begins with, even if the rest is wrong: "cuda:first".
 std::optional<DomainKind> kind_named(std::string_view name);
 

@@ -1,6 +1,7 @@
 // The plan while it is made: the passes share this and each fills its part. Private to runtime/plan.
 #pragma once
 
+#include <functional>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -69,10 +70,17 @@ struct Draft {
   Plan plan{};
   std::unordered_map<std::string_view, uint32_t> handler_named{}; // its index in the graph
   std::vector<Hop> hops{};                                        // between all domains of the plan, for find_hop
+  // For choose_nodes(): the nodes that may run each handler, as domains name them; an empty list: any. Else empty.
+  std::vector<std::vector<std::string>> nodes_of{};
   std::vector<Error>* kept = nullptr;                             // resolve() adds its mistakes here; null: it throws
 
   std::string port_name(uint32_t handler, bool input, uint32_t flat) const;
 };
+
+// Settles the formats of a graph, with the conversions that this takes, and calls `then` with the draft of all that.
+// Its nodes and stages are known. Throws Failure.
+void settle_formats(const graph::Graph& graph, const Facts& facts, const Types& types, const Machine& machine,
+                    const Options& options, const std::function<void(Draft&)>& then);
 
 // The passes, one per file.
 void resolve(Draft& draft);                      // names → indices; cycles; what must be connected
@@ -81,6 +89,8 @@ std::vector<Conversion> negotiate(Draft& draft); // formats; what must be conver
 void place(Draft& draft);                        // domains
 // For place(): true for a sink that may run in several domains and whose price is not known in all of them.
 bool follows_inputs(const Draft& draft, uint32_t handler, const std::vector<uint32_t>& choices);
+// For place(): true if the time of the handler's call is known, and not guessed, in all of these domains.
+bool is_priced(const Draft& draft, uint32_t handler, const std::vector<uint32_t>& choices);
 // For place(): places, all at once, the handlers whose price is known in every domain that they may run in.
 void place_by_price(Draft& draft, const std::vector<std::vector<uint32_t>>& choices);
 // For place(), last: puts each inserted conversion on the side of a boundary that makes fewer bytes cross it.

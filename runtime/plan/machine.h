@@ -58,6 +58,8 @@ struct Options {
   std::map<std::string, int64_t>
       costs_ns; // by handler, measured or declared: the cost where it runs; for placement, on this node's host
   std::map<std::string, std::string> places; // by handler: a domain, as in a plan that was saved
+  std::string placed_by = "the saved plan";  // it gave these places
+  std::vector<std::string> notes;            // the plan's notes begin with these
   bool by_price = true;                      // else handlers that are not pinned go to the first domain that runs them
   // The nodes that run the graph together, and which of them this plan is for. Every node compiles the whole graph, and
   // its plan has the steps of its own handlers alone. Empty: this machine runs everything.

@@ -156,15 +156,17 @@ bool place_as_saved(const Draft& draft, DraftHandler& handler) {
   if (saved == draft.options.places.end()) return false;
   const graph::Handler& declared = *handler.declared;
   handler.domain =
-      asked_domain(draft, saved->second, "the saved plan has " + declared.name + " on", "device", declared.place);
+      asked_domain(draft, saved->second, draft.options.placed_by + " has " + declared.name + " on", "device",
+                   declared.place);
   if (const std::string why_not = obstacle(handler, draft.plan.domains[handler.domain]); !why_not.empty())
     throw Failure(Error{code::plan_mismatch,
-                        "the saved plan has " + declared.name + " on " + saved->second + ", where it cannot run",
+                        draft.options.placed_by + " has " + declared.name + " on " + saved->second +
+                            ", where it cannot run",
                         declared.place,
                         {why_not},
                         "",
                         "millrace plan --json, to save it anew"});
-  handler.reason = "as the saved plan has it";
+  handler.reason = "as " + draft.options.placed_by + " has it";
   return true;
 }
 
@@ -174,9 +176,23 @@ bool stays_on_host(const DraftHandler& handler, const Domain& host) {
   return handler.output_count == 0 && !handler.info->has_cuda() && obstacle(handler, host).empty();
 }
 
+// The device of its node that a handler is pinned to; "": none.
+std::string asked_device(const Draft& draft, const DraftHandler& handler) {
+  if (!handler.declared->device.empty()) return handler.declared->device;
+  for (const uint32_t e : handler.input_edge)
+    if (e != kNone && !draft.edges[e].declared->domain.empty()) return draft.edges[e].declared->domain;
+  return "";
+}
+
 // True if the handler may be put on the domain's node. In a graph that is spread over nodes each handler has its own. A
 // source that is not pinned stays on this node: a camera elsewhere shows something else.
 bool may_go_to(const Draft& draft, const DraftHandler& handler, const Domain& domain) {
+  if (!draft.nodes_of.empty()) {
+    const std::vector<std::string>& nodes = draft.nodes_of[static_cast<size_t>(&handler - draft.handlers.data())];
+    const std::string asked = asked_device(draft, handler);
+    return (asked.empty() || asked == own_name(domain)) &&
+           (nodes.empty() || std::find(nodes.begin(), nodes.end(), domain.node) != nodes.end());
+  }
   return domain.node.empty() || (draft.options.nodes.empty() && !handler.is_source());
 }
 
@@ -214,9 +230,11 @@ uint32_t own_host(const Draft& draft, const DraftHandler& handler) {
 // The hosts for a handler that no domain of `--devices` can run; its own one is the first.
 std::vector<uint32_t> hosts_for(const Draft& draft, const DraftHandler& handler) {
   const std::vector<Domain>& domains = draft.plan.domains;
-  std::vector<uint32_t> hosts = {own_host(draft, handler)};
+  const uint32_t own = own_host(draft, handler);
+  std::vector<uint32_t> hosts;
+  if (draft.nodes_of.empty() || may_go_to(draft, handler, domains[own])) hosts.push_back(own);
   for (uint32_t d = 0; d < domains.size(); ++d)
-    if (domains[d].is_host() && d != hosts[0] && may_go_to(draft, handler, domains[d])) hosts.push_back(d);
+    if (domains[d].is_host() && d != own && may_go_to(draft, handler, domains[d])) hosts.push_back(d);
   return hosts;
 }
 
@@ -272,6 +290,27 @@ void follow_inputs(Draft& draft, const std::vector<std::vector<uint32_t>>& choic
   }
 }
 
+// For choose_nodes(): a handler that may run on several nodes, and whose price is not known on all of them, runs beside
+// its first input.
+void stay_beside_inputs(Draft& draft, const std::vector<std::vector<uint32_t>>& choices) {
+  if (draft.nodes_of.empty()) return;
+  for (const uint32_t h : draft.order) {
+    DraftHandler& handler = draft.handlers[h];
+    if (draft.nodes_of[h].size() < 2 || is_priced(draft, h, choices[h])) continue;
+    const auto input = std::find_if(handler.input_edge.begin(), handler.input_edge.end(),
+                                    [](uint32_t edge) { return edge != kNone; });
+    if (input == handler.input_edge.end()) continue;
+    const DraftHandler& maker = draft.handlers[draft.edges[*input].source];
+    const std::string& node = draft.plan.domains[maker.domain].node;
+    const auto beside = std::find_if(choices[h].begin(), choices[h].end(),
+                                     [&](uint32_t d) { return draft.plan.domains[d].node == node; });
+    if (beside != choices[h].end()) handler.domain = *beside;
+    handler.reason = beside != choices[h].end()
+                         ? "beside " + maker.declared->name + ", since its price is not known on all nodes that offer it"
+                         : "the first node that offers it, since its price is not known on all";
+  }
+}
+
 } // namespace
 
 bool follows_inputs(const Draft& draft, uint32_t h, const std::vector<uint32_t>& choices) {
@@ -300,7 +339,8 @@ void place(Draft& draft) {
       choices[h] = {handler.domain};
       continue;
     }
-    if (place_as_saved(draft, handler) || pin(draft, handler)) {
+    const bool chooses_nodes = !draft.nodes_of.empty(); // then a pin is one of the things that may_go_to() asks for
+    if (!chooses_nodes && (place_as_saved(draft, handler) || pin(draft, handler))) {
       choices[h] = {handler.domain};
       continue;
     }
@@ -312,11 +352,14 @@ void place(Draft& draft) {
       continue;
     }
     choices[h] = hosts_for(draft, handler);
+    if (choices[h].empty() || !obstacle(handler, draft.plan.domains[choices[h][0]]).empty())
+      refuse_everywhere(draft, handler, found);
     handler.domain = choices[h][0];
-    if (!obstacle(handler, draft.plan.domains[handler.domain]).empty()) refuse_everywhere(draft, handler, found);
     handler.reason = "on the host";
   }
+  stay_beside_inputs(draft, choices);
   place_by_price(draft, choices);
+  stay_beside_inputs(draft, choices); // these may have moved
   follow_inputs(draft, choices);
   place_conversions(draft, choices);
 }

@@ -20,6 +20,13 @@ std::string time_words(double us) {
   return us >= 10'000 ? fmt::format("{:.1f} ms", us / 1000) : fmt::format("{:.0f} µs", us);
 }
 
+// A forbidden copy would need an infinite price, so both ends of its edge stay where the order of devices puts them.
+bool is_tied(const Draft& draft, uint32_t h) {
+  return std::any_of(draft.edges.begin(), draft.edges.end(), [&](const DraftEdge& edge) {
+    return (edge.source == h || edge.target == h) && edge.declared->forbid_copy;
+  });
+}
+
 class Pricing {
  public:
   Pricing(Draft& draft, const std::vector<std::vector<uint32_t>>& choices)
@@ -46,23 +53,14 @@ class Pricing {
     return cost.sure ? cost : Cost{};
   }
 
-  // A forbidden copy would need an infinite price, so both ends of its edge stay where the order of devices puts them.
-  bool is_tied(uint32_t h) const {
-    return std::any_of(draft_.edges.begin(), draft_.edges.end(), [&](const DraftEdge& edge) {
-      return (edge.source == h || edge.target == h) && edge.declared->forbid_copy;
-    });
-  }
-
   void find_free() {
     for (uint32_t h = 0; h < draft_.handlers.size(); ++h) {
-      const bool priced = std::all_of(choices_[h].begin(), choices_[h].end(),
-                                      [&](uint32_t d) { return known(draft_.handlers[h], d).us > 0; });
-      if (choices_[h].size() > 1 && priced && !is_tied(h)) free_.push_back(h);
+      if (choices_[h].size() > 1 && is_priced(draft_, h, choices_[h])) free_.push_back(h);
     }
     // Handlers that only read are moved with the others, at no price: if they were fixed, they would charge the others
     // for a copy.
     for (uint32_t h = 0; h < draft_.handlers.size() && !free_.empty(); ++h)
-      if (follows_inputs(draft_, h, choices_[h]) && !is_tied(h)) followers_.push_back(h);
+      if (follows_inputs(draft_, h, choices_[h]) && !is_tied(draft_, h)) followers_.push_back(h);
   }
 
   double rate_of(uint32_t clock) const {
@@ -207,6 +205,14 @@ class Pricing {
 };
 
 } // namespace
+
+bool is_priced(const Draft& draft, uint32_t h, const std::vector<uint32_t>& choices) {
+  const auto is_known = [&](uint32_t d) {
+    const Cost cost = cost_in(draft, draft.handlers[h], d);
+    return cost.sure && cost.us > 0;
+  };
+  return !is_tied(draft, h) && std::all_of(choices.begin(), choices.end(), is_known);
+}
 
 void place_by_price(Draft& draft, const std::vector<std::vector<uint32_t>>& choices) {
   const size_t domains = draft.plan.domains.size();

@@ -189,8 +189,8 @@ void configure(plugin::Instance& instance, const Plan& plan, const Step& step) {
 
 Prepared prepare(graph::Graph& graph, const plugin::Registry& registry, const mr_host& host, bool probe,
                  plugin::CallWatch* watch, std::vector<Error>* kept,
-                 const std::function<bool(const graph::Handler&)>& is_here) {
-  const auto is_elsewhere = [&](const graph::Handler& declared) { return is_here && !is_here(declared); };
+                 const std::function<Runs(const graph::Handler&)>& where) {
+  const auto runs = [&](const graph::Handler& declared) { return where ? where(declared) : Runs::here; };
   Prepared prepared;
   Facts& facts = prepared.facts;
   std::vector<std::unique_ptr<plugin::Instance>>& instances = prepared.handlers.instances;
@@ -201,11 +201,11 @@ Prepared prepare(graph::Graph& graph, const plugin::Registry& registry, const mr
     instances.emplace_back();
     attempt(kept, [&] {
       if (declared.refused && declared.type.empty()) return;
-      if (is_elsewhere(declared) && !registry.find(declared.type)) return;
+      if (runs(declared) != Runs::here && !registry.find(declared.type)) return;
       instances.back() = make(graph, declared, find_type(graph, registry, declared), host, watch, kept);
     });
     if (kept && kept->size() > mistakes) declared.refused = true; // a key that was to be `input`, for example
-    plugin::Answers* const answers = is_elsewhere(declared) ? nullptr : instances.back().get();
+    plugin::Answers* const answers = runs(declared) == Runs::elsewhere ? nullptr : instances.back().get();
     facts.handlers.push_back({declared.name, answers, no_facts(), {}, {}});
   }
   if (kept) {
@@ -221,15 +221,20 @@ Prepared prepare(graph::Graph& graph, const plugin::Registry& registry, const mr
     if (!instances[h]) continue;
     const graph::Handler& declared = graph.handlers[h];
     plugin::Instance& instance = *instances[h];
-    const bool probes = probe && !is_elsewhere(declared);
+    const bool probes = probe && runs(declared) != Runs::elsewhere;
     facts.handlers[h].answers = &instance;
     const plugin::HandlerInfo& info = instance.info();
     attempt(kept, [&] {
       facts.handlers[h].accepts = narrowed(instance, declared);
-      if (instance.bind(count_edges(edges[declared.name], declared, info)) != MR_OK ||
-          (probes && instance.probe(facts.handlers[h].facts) != MR_OK))
+      if (instance.bind(count_edges(edges[declared.name], declared, info)) == MR_OK &&
+          (!probes || instance.probe(facts.handlers[h].facts) == MR_OK))
+        return;
+      if (runs(declared) != Runs::perhaps_here)
         throw Failure(refusal(code::probe_failed, declared.name + " (" + info.type + ") could not be opened: ",
                               declared, info, instance.error()));
+      prepared.unable[declared.name] = instance.error();
+      facts.handlers[h] = {declared.name, nullptr, no_facts(), {}, {}};
+      instances[h].reset();
     });
   }
   if (kept && !kept->empty()) throw MistakesKept();

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <functional>
+#include <map>
 #include <memory>
 #include <string>
 #include <vector>
@@ -22,7 +23,15 @@ struct Handlers {
 
 struct Prepared {
   Handlers handlers;
-  Facts facts; // asks the handlers
+  Facts facts;                               // asks the handlers
+  std::map<std::string, std::string> unable; // by handler that might have run here: why it cannot
+};
+
+// The machine that runs a handler, if several run the graph.
+enum class Runs {
+  here,
+  elsewhere,
+  perhaps_here // it names no node: here, if this machine can, or elsewhere
 };
 
 // Makes the instances of a graph: looks types up, checks and sets parameters, binds ports, probes.
@@ -30,11 +39,12 @@ struct Prepared {
 // `watch` is told of the handlers' calls and outlives them; null: nothing is told.
 // With `kept`, mistakes that do not follow from each other are added to it, and then MistakesKept is thrown: all
 // mistakes of names, parameters and edges; if there are none, all sources that cannot be opened.
-// With `is_here`, the handlers for which it is false run on other nodes. They are not probed, and one whose type is not
-// known here has neither an instance nor answers: its own node has to tell what the compiler asks.
+// Without `where`, all handlers run here. Those that run elsewhere are not probed. One whose type is not known here has
+// neither an instance nor answers, unless it has to run here: its own node has to tell what the compiler asks. Nor has
+// one that might run here and cannot be opened.
 Prepared prepare(graph::Graph& graph, const plugin::Registry& registry, const mr_host& host, bool probe = true,
                  plugin::CallWatch* watch = nullptr, std::vector<Error>* kept = nullptr,
-                 const std::function<bool(const graph::Handler&)>& is_here = {});
+                 const std::function<Runs(const graph::Handler&)>& where = {});
 
 // The formats that a source makes, as the compiler asks for them. Throws Failure (MR0403) if it refuses.
 std::vector<mr_format> formats_of_source(const graph::Handler& declared, const HandlerFacts& source);

@@ -10,6 +10,7 @@
 
 #include "embed/link_ends.h"
 #include "exec/run.h"
+#include "node/offers.h"
 #include "plugin/info_json.h"
 #include "tests/contains.h"
 #include "tests/node/types.h"
@@ -74,7 +75,7 @@ struct Fleet {
   }
   // Its plan, and the brief for the others.
   plan::Plan compile(const Decided& decided) {
-    take_offers(
+    Offers all(
         offers, [this](const std::string& node, const std::string& question) { return ask(node, question); },
         *home.preparation, home.told);
     plan::Plan plan = home.compile(decided);
@@ -201,7 +202,7 @@ TEST_CASE("MR0805: a question or an answer that is not sound is refused") {
     NodeProcess home("home");
     const auto ask = [&](const std::string&, const std::string&) { return bad; };
     CHECK(code_of_failure([&] {
-            take_offers({{"edge", offer.dump()}, {"wall", fleet.offers.at("wall")}}, ask, *home.preparation, home.told);
+            Offers({{"edge", offer.dump()}, {"wall", fleet.offers.at("wall")}}, ask, *home.preparation, home.told);
             home.compile({});
           }) == code::other_version);
   }
@@ -263,13 +264,13 @@ TEST_CASE("MR0805: an offer that cannot be read, or lacks a handler of the node,
     NodeProcess home("home");
     std::map<std::string, std::string> offers = good.offers;
     offers["edge"] = bad;
-    CHECK(code_of_failure([&] { take_offers(offers, {}, *home.preparation, home.told); }) == code::other_version);
+    CHECK(code_of_failure([&] { Offers(offers, {}, *home.preparation, home.told); }) == code::other_version);
   }
 }
 
 TEST_CASE("MR0304: a handler of a type that is not here, and of which no node told, is refused") {
   NodeProcess home("home");
-  CHECK(code_of_failure([&] { take_offers({}, {}, *home.preparation, home.told); }) == code::unknown_type);
+  CHECK(code_of_failure([&] { Offers({}, {}, *home.preparation, home.told); }) == code::unknown_type);
 }
 
 TEST_CASE("MR0805: a brief that cannot be read, or lacks a handler or a decision, is refused") {

@@ -52,10 +52,14 @@ struct Preparing {
     graph = graph::parse_line(pipeline);
     for (graph::Handler& handler : graph.handlers)
       if (handler.name.starts_with("far")) handler.node = "far";
-    if (knows_nodes) is_here = [](const graph::Handler& handler) { return handler.node != "far"; };
+    if (knows_nodes)
+      where = [](const graph::Handler& handler) {
+        if (handler.name.starts_with("any")) return plan::Runs::perhaps_here;
+        return handler.node == "far" ? plan::Runs::elsewhere : plan::Runs::here;
+      };
   }
   plan::Prepared prepare() {
-    return plan::prepare(graph, registry, exec::host_table(), true, nullptr, nullptr, is_here);
+    return plan::prepare(graph, registry, exec::host_table(), true, nullptr, nullptr, where);
   }
   int refusal() {
     try {
@@ -67,7 +71,7 @@ struct Preparing {
   }
   plugin::Registry registry;
   graph::Graph graph;
-  std::function<bool(const graph::Handler&)> is_here;
+  std::function<plan::Runs(const graph::Handler&)> where;
 };
 
 } // namespace
@@ -100,6 +104,25 @@ TEST_CASE("a handler of another node whose type is known here is made and narrow
   CHECK(each.facts.handlers.at(0).facts.tick_count == 7);
   CHECK(each.facts.handlers.at(2).facts.tick_count == -1);
   CHECK(Preparing("tape.play name=play there=false ! tape.keep name=keep").refusal() == code::probe_failed);
+}
+
+TEST_CASE("a handler that names no node is here if this machine can run it, and else there is a reason") {
+  Preparing can("tape.play name=any_play ! tape.keep name=keep");
+  const plan::Prepared opened = can.prepare();
+  CHECK(opened.facts.handlers.at(0).answers == opened.handlers.instances.at(0).get());
+  CHECK(opened.facts.handlers.at(0).facts.tick_count == 7);
+  CHECK(opened.unable.empty());
+
+  Preparing cannot("tape.play name=any_play there=false ! tape.keep name=keep");
+  const plan::Prepared closed = cannot.prepare();
+  CHECK(!closed.facts.handlers.at(0).answers);
+  CHECK(!closed.handlers.instances.at(0));
+  CHECK(closed.unable.at("any_play") == "there is no tape");
+
+  const plan::Prepared unknown = Preparing("other.play name=any_play ! tape.keep name=keep").prepare();
+  CHECK(!unknown.facts.handlers.at(0).answers);
+  CHECK(unknown.unable.empty());
+  CHECK(Preparing("tape.play name=any_play there=false ! tape.keep name=keep", false).refusal() == code::probe_failed);
 }
 
 TEST_CASE("a file of one node is not that of another node with the same path") {
