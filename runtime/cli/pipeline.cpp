@@ -8,8 +8,12 @@
 #include <fstream>
 #include <iterator>
 
+#include "cli/node_folder.h"
 #include "cli/plugins.h"
 #include "embed/calibrate.h"
+#include "node/documents.h"
+#include "node/kept_brief.h"
+#include "node/offers.h"
 
 namespace millrace::cli {
 
@@ -99,6 +103,15 @@ std::unique_ptr<plugin::Registry> registry_for(const graph::Graph& graph, const 
   return registry;
 }
 
+// What the nodes of the pipeline last agreed on, if this machine was one of them.
+std::optional<node::KeptBrief> last_brief(const graph::Graph& graph) {
+  try {
+    return node::kept_brief(node_folder(), node::sha256(graph::to_yaml(graph)));
+  } catch (const Failure&) {
+    return std::nullopt; // there is no place for a key either
+  }
+}
+
 } // namespace
 
 Compiled compile(const PipelineOptions& options, bool warn, std::shared_ptr<plugin::CallWatch> watch,
@@ -112,6 +125,25 @@ Compiled compile(const PipelineOptions& options, bool warn, std::shared_ptr<plug
   embed::Preparation preparation(std::move(graph), *compiled.registry, exec::host_table(), choices);
   const plan::Options chosen = options_for(preparation, options.node);
   if (kept) compile_each_node(preparation);
+  compiled.composition = std::make_unique<embed::Composition>(std::move(preparation), chosen);
+  return compiled;
+}
+
+Compiled compile_node(const PipelineOptions& options) {
+  graph::Graph graph = load(options);
+  const std::optional<node::KeptBrief> kept = last_brief(graph);
+  if (!kept) return compile(options, true);
+  require_node(graph, options.node);
+  embed::Choices choices = choices_of(options, false);
+  choices.elsewhere = true;
+  Compiled compiled;
+  compiled.registry = registry_for(graph, {}, options, true);
+  compiled.told = std::make_unique<node::ToldHandlers>();
+  embed::Preparation preparation(std::move(graph), *compiled.registry, exec::host_table(), choices);
+  node::Decided decided = node::read_brief(kept->body, "", preparation, *compiled.told);
+  preparation.use_machine(node::read_machine(decided.machines[options.node], options.node));
+  plan::Options chosen = node::options_by(decided, preparation, options.node);
+  chosen.notes.insert(chosen.notes.begin(), "as the nodes agreed on it at " + kept->when);
   compiled.composition = std::make_unique<embed::Composition>(std::move(preparation), chosen);
   return compiled;
 }

@@ -6,12 +6,14 @@
 
 #include "cli/commands.h"
 #include "embed/compose.h"
+#include "node/told_handlers.h"
 
 namespace millrace::cli {
 
 // The members die in the reverse order: the composition first.
 struct Compiled {
   std::unique_ptr<plugin::Registry> registry;
+  std::unique_ptr<node::ToldHandlers> told; // null: all handlers are here
   std::unique_ptr<embed::Composition> composition;
 };
 
@@ -20,6 +22,10 @@ struct Compiled {
 // if there are any; the plans of all nodes are then compiled too.
 Compiled compile(const PipelineOptions& options, bool warn, std::shared_ptr<plugin::CallWatch> watch = nullptr,
                  std::vector<Error>* kept = nullptr);
+
+// The plan of the node that the options name, as the nodes last agreed on it; if they never did, or not here, as this
+// machine makes it alone. Throws Failure.
+Compiled compile_node(const PipelineOptions& options);
 
 // A pipeline of which this process runs one node.
 struct NodePipeline {

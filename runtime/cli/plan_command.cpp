@@ -40,7 +40,7 @@ int tell(std::vector<Error> mistakes) {
 } // namespace
 
 int plan(const PlanCommand& command) {
-  const Compiled compiled = compile(command, true);
+  const Compiled compiled = command.node.empty() ? compile(command, true) : compile_node(command);
   const plan::Plan& made = compiled.composition->plan();
   write_file("-", command.json ? plan::print_json(made) : command.dot ? plan::print_dot(made) : plan::print_text(made));
   return kDone;

@@ -108,6 +108,7 @@ plan::Prepared prepare(graph::Graph& graph, const plugin::Registry& registry, co
   };
   std::function<plan::Runs(const graph::Handler&)> where;
   if (!choices.node.empty()) where = runs_at;
+  if (choices.elsewhere) where = [](const graph::Handler&) { return plan::Runs::elsewhere; };
   const bool probe = choices.probe && choices.facts.empty();
   plan::Prepared prepared = plan::prepare(graph, registry, host, probe, choices.watch.get(), choices.kept, where);
   if (choices.facts.empty()) return prepared;

@@ -30,6 +30,7 @@ struct Choices {
   bool by_price = true; // false: handlers that are not pinned go to the first of `domains` that runs them
   SavedPlan saved;      // the plan must be made again as it was, with its domains and threads; text "": none
   std::string node;  // handlers of other nodes are not probed, and may be of types that are not here; "": all are here
+  bool elsewhere = false; // all handlers run elsewhere: what others told of them is put into the preparation
   std::string facts; // JSON, used instead of probing the handlers that it names; "": none
   std::vector<Error>* kept = nullptr;       // gets all mistakes, as prepare.h says; null: the first is thrown
   std::shared_ptr<plugin::CallWatch> watch; // watches the handlers' calls; null: none are watched
@@ -70,6 +71,8 @@ class Preparation {
   const plan::Options& options() const { return options_; }
   // The same for one of the pipeline's nodes (graph::node_names), by its number.
   plan::Options options_of_node(uint32_t node) const;
+  // Plans are for this machine from now on.
+  void use_machine(plan::Machine machine) { machine_ = std::move(machine); }
   // Why handlers that name no node cannot run here, by name.
   const std::map<std::string, std::string>& unable() const { return prepared_.unable; }
   // The node of a handler that names none.

@@ -46,6 +46,20 @@ std::string answer_question(const std::string& question, embed::Preparation& pre
 
 std::string write_refusal(const Error& error) { return text_of({{"error", error.what}}, "the answer of this node"); }
 
+plan::Options options_by(const Decided& decided, const embed::Preparation& preparation, const std::string& node) {
+  const std::vector<std::string> nodes = graph::node_names(preparation.graph());
+  const auto at = std::find(nodes.begin(), nodes.end(), node);
+  plan::Options options = preparation.options_of_node(static_cast<uint32_t>(at - nodes.begin()));
+  options.clock = decided.clock;
+  options.rate = decided.rate;
+  options.round_trip_ns = decided.round_trip_ns;
+  options.placed_by = "the coordinator";
+  options.notes = decided.placed.notes;
+  for (const plan::ChosenNode& one : decided.placed.handlers)
+    if (one.node == node) options.places[one.handler] = one.domain;
+  return options;
+}
+
 std::string write_brief(embed::Preparation& preparation, const Decided& decided) {
   json brief = {{"handlers", json::object()},
                 {"clock", decided.clock ? json(graph::clock_modes().at(static_cast<size_t>(*decided.clock))) : json()},
@@ -54,7 +68,9 @@ std::string write_brief(embed::Preparation& preparation, const Decided& decided)
                 {"duration_s", decided.duration_s},
                 {"round_trip_ns", decided.round_trip_ns},
                 {"placed", json::array()},
-                {"notes", decided.placed.notes}};
+                {"notes", decided.placed.notes},
+                {"machines", json::object()}};
+  for (const auto& [node, machine] : decided.machines) brief["machines"][node] = json::parse(machine);
   for (const plan::ChosenNode& one : decided.placed.handlers)
     brief["placed"].push_back({one.handler, one.node, one.domain});
   for (const plan::HandlerFacts& handler : preparation.facts().handlers)
@@ -110,6 +126,8 @@ Decided read_brief(const std::string& brief, const std::string& node, embed::Pre
     decided.duration_s = document.at("duration_s");
     decided.round_trip_ns = document.at("round_trip_ns");
     decided.placed = placed;
+    for (const auto& [name, machine] : document.at("machines").get_ref<const json::object_t&>())
+      decided.machines[name] = machine.dump();
     const bool has_rate = !decided.rate || (decided.rate->numerator > 0 && decided.rate->denominator > 0);
     const bool has_times = decided.duration_s >= 0 && decided.duration_s <= kSecondsMax && decided.round_trip_ns >= 0;
     if (!has_rate || !has_times || !document["ticks"].is_number_unsigned())

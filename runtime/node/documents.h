@@ -1,12 +1,13 @@
 // The bodies of a fleet's briefs, questions and answers, which the fleet passes on without reading them; offers.h has
 // its offers.
 //
-//   brief     {"handlers": {…}, "clock", "rate", "ticks", "duration_s", "round_trip_ns", "placed": […], "notes": […]}:
-//             all handlers, and what the coordinator decided
+//   brief     {"handlers": {…}, "clock", "rate", "ticks", "duration_s", "round_trip_ns", "placed": […], "notes": […],
+//             "machines": {…}}: all handlers, what the coordinator decided, and by what machines
 //   question  {"handler", "inputs": […], "outputs": […]}: which formats the handler makes of these inputs
 //   answer    {"outputs": […]}, or {"error"}
 #pragma once
 
+#include <map>
 #include <optional>
 #include <string>
 
@@ -22,8 +23,12 @@ struct Decided {
   uint64_t ticks_max = 0; // 0: until the sources end
   double duration_s = 0;  // 0: no limit
   int64_t round_trip_ns = 0;
-  plan::ChosenNodes placed{}; // the handlers that name no node
+  plan::ChosenNodes placed{};                    // the handlers that name no node
+  std::map<std::string, std::string> machines{}; // JSON of each node's machine, as its offer has it
 };
+
+// The options for a node's plan.
+plan::Options options_by(const Decided& decided, const embed::Preparation& preparation, const std::string& node);
 
 // A node's answer to a question about one of its handlers. Throws Failure (MR0805).
 std::string answer_question(const std::string& question, embed::Preparation& preparation, RecordTypes& records);
@@ -31,7 +36,7 @@ std::string answer_question(const std::string& question, embed::Preparation& pre
 std::string write_refusal(const Error& error);
 // The brief of the plan that was compiled after that.
 std::string write_brief(embed::Preparation& preparation, const Decided& decided);
-// On a member: knows the handlers of other nodes than `node` from the brief. Throws Failure (MR0805).
+// On a member: knows the handlers of other nodes than `node` from the brief; "": those of all. Throws Failure (MR0805).
 Decided read_brief(const std::string& brief, const std::string& node, embed::Preparation& preparation,
                    ToldHandlers& told);
 

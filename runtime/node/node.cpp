@@ -7,6 +7,7 @@
 #include <optional>
 #include <thread>
 
+#include "node/kept_brief.h"
 #include "node/link_prices.h"
 #include "node/meeting.h"
 #include "node/offers.h"
@@ -43,11 +44,11 @@ class Node::Work {
   template <class Refuse>
   void attempt_part(const std::function<void()>& work, Refuse refuse);
   void make_part(const fleet::Brief& brief);
+  void keep(const fleet::Brief& brief) const;
   void drop_part();
   void fail(const fleet::RunFailure& failure);
   void leave();
   void finish_if_over();
-  plan::Options options_by(const Decided& decided);
   exec::RunOptions run_options(const Decided& decided);
   embed::Preparation& preparation();
 
@@ -56,6 +57,8 @@ class Node::Work {
   const std::string name_;
   const uint32_t number_;
   const int64_t patience_ns_;
+  const std::filesystem::path folder_;
+  const std::string pipeline_; // hash
   Decided decided_;
   device::MonotonicTime machine_time_;
   RunTime time_{machine_time_};
@@ -107,6 +110,8 @@ Node::Work::Work(const graph::Graph& graph, const NodeOptions& options, const No
       name_(options.name),
       number_(static_cast<uint32_t>(std::find(names_.begin(), names_.end(), name_) - names_.begin())),
       patience_ns_(options.patience_ns),
+      folder_(options.folder),
+      pipeline_(sha256(graph::to_yaml(graph))),
       decided_(options.decided) {
   MR_ASSERT(number_ < names_.size(), "the node is one of the pipeline's");
   MeetingOptions meeting;
@@ -116,7 +121,7 @@ Node::Work::Work(const graph::Graph& graph, const NodeOptions& options, const No
   meeting.listen = listening_at(graph, options, meeting.peers);
   meeting.folder = options.folder;
   meeting.patience_ns = options.patience_ns;
-  meeting.pipeline = sha256(graph::to_yaml(graph));
+  meeting.pipeline = pipeline_;
   meeting.program = options.program;
   meeting.offer = write_offer(preparation(), name_); // a mistake of a handler comes before anybody waits
   meeting.tell = hooks_.tell ? hooks_.tell : [](const std::string&) {};
@@ -204,8 +209,9 @@ void Node::Work::compile(uint64_t number) {
     Offers offers(meeting_->offers(), ask, preparation(), *told_);
     decided_.placed = {}; // by an earlier plan
     const std::vector<plan::Hop> links = offers.leave_choice() ? link_prices_.all(names_, ask) : std::vector<plan::Hop>{};
-    decided_.placed = offers.place(links, options_by(decided_));
-    const plan::Plan plan = preparation().compile(options_by(decided_));
+    decided_.placed = offers.place(links, options_by(decided_, preparation(), name_));
+    decided_.machines = offers.machines();
+    const plan::Plan plan = preparation().compile(options_by(decided_, preparation(), name_));
     fleet::Brief brief;
     brief.body = write_brief(preparation(), decided_);
     brief.hash = sha256(brief.body);
@@ -220,18 +226,6 @@ void Node::Work::compile(uint64_t number) {
     meeting_->compiled(std::move(parts), number);
   };
   attempt_part(compile_parts, [&](const Error& error) { meeting_->refuse(error, number); });
-}
-
-plan::Options Node::Work::options_by(const Decided& decided) {
-  plan::Options options = preparation().options_of_node(number_);
-  options.clock = decided.clock;
-  options.rate = decided.rate;
-  options.round_trip_ns = decided.round_trip_ns;
-  options.placed_by = "the coordinator";
-  options.notes = decided.placed.notes;
-  for (const plan::ChosenNode& one : decided.placed.handlers)
-    if (one.node == name_) options.places[one.handler] = one.domain;
-  return options;
 }
 
 exec::RunOptions Node::Work::run_options(const Decided& decided) {
@@ -288,16 +282,26 @@ void Node::Work::make_part(const fleet::Brief& brief) {
     told_ = std::make_unique<ToldHandlers>();
     decided = read_brief(brief.body, name_, preparation(), *told_);
   }
-  const plan::Options options = options_by(decided);
+  const plan::Options options = options_by(decided, preparation(), name_);
   composition_ = std::make_shared<embed::Composition>(std::move(*preparation_), options);
   preparation_.reset();
   if (hooks_.composed) hooks_.composed(*composition_);
+  keep(brief);
   exec::Run* const run = composition_->make_run(run_options(decided)).release();
   run_ = std::shared_ptr<exec::Run>(run, [composition = composition_](exec::Run* over) { delete over; });
   run_->start();
   stage_ = Stage::ready;
   if (hooks_.running) hooks_.running(run_);
   meeting_->attach(*run_, composition_->plan(), brief);
+}
+
+// It is for `millrace plan` alone: a run does not end for a full disk.
+void Node::Work::keep(const fleet::Brief& brief) const {
+  try {
+    keep_brief(folder_, pipeline_, brief.body);
+  } catch (const Failure& failure) {
+    if (hooks_.tell) hooks_.tell("the plan is not kept: " + failure.error().what);
+  }
 }
 
 // The part is not wanted: its handlers are stopped, and a later one begins with new ones.

@@ -33,7 +33,7 @@ json write_machine(const embed::Preparation& preparation) {
   return written;
 }
 
-plan::Machine read_machine(const json& written) {
+plan::Machine machine_in(const json& written) {
   plan::Machine machine;
   machine.workers = std::clamp(written.at("workers").get<uint32_t>(), 1u, kWorkersMax);
   std::vector<plan::Domain> domains;
@@ -51,7 +51,13 @@ plan::Machine read_machine(const json& written) {
   return machine;
 }
 
+std::string offer_of(const std::string& node) { return "the offer of " + node; }
+
 } // namespace
+
+plan::Machine read_machine(const std::string& text, const std::string& node) {
+  return reading("the machine of " + node, [&] { return machine_in(read_json(text)); });
+}
 
 std::string write_offer(embed::Preparation& preparation, const std::string& node) {
   json offer = {{"handlers", json::object()}, {"unable", preparation.unable()}, {"machine", write_machine(preparation)}};
@@ -74,7 +80,7 @@ Offers::Offers(const std::map<std::string, std::string>& others, AskNodes ask, e
       preparation_(preparation),
       told_(told),
       coordinator_(graph::node_names(preparation.graph()).at(0)) {
-  for (const auto& [node, offer] : others) others_[node] = parse_body(offer, "the offer of " + node);
+  for (const auto& [node, offer] : others) others_[node] = parse_body(offer, offer_of(node));
   for (size_t h = 0; h < preparation_.facts().handlers.size(); ++h) {
     const graph::Handler& declared = preparation_.graph().handlers[h];
     plan::HandlerFacts& handler = preparation_.facts().handlers[h];
@@ -117,8 +123,15 @@ void Offers::refuse_everywhere(const graph::Handler& declared) const {
   };
   add(coordinator_, preparation_.unable());
   for (const auto& [node, offer] : others_)
-    add(node, reading("the offer of " + node, [&] { return offer.value("unable", std::map<std::string, std::string>{}); }));
+    add(node, reading(offer_of(node), [&] { return offer.value("unable", std::map<std::string, std::string>{}); }));
   throw Failure(std::move(error));
+}
+
+std::map<std::string, std::string> Offers::machines() const {
+  std::map<std::string, std::string> machines = {{coordinator_, write_machine(preparation_).dump()}};
+  for (const auto& [node, offer] : others_)
+    machines[node] = reading(offer_of(node), [&] { return offer.at("machine").dump(); });
+  return machines;
 }
 
 bool Offers::leave_choice() const {
@@ -129,7 +142,7 @@ plan::ChosenNodes Offers::place(const std::vector<plan::Hop>& links, const plan:
   std::vector<plan::NodeMachine> machines = {{coordinator_, preparation_.machine()}};
   for (const std::string& node : graph::node_names(preparation_.graph()))
     if (const auto other = others_.find(node); other != others_.end())
-      machines.push_back({node, reading("the offer of " + node, [&] { return read_machine(other->second.at("machine")); })});
+      machines.push_back({node, reading(offer_of(node), [&] { return machine_in(other->second.at("machine")); })});
   plan::ChosenNodes chosen = preparation_.choose_nodes(plan::join_machines(machines, links), options, offered_);
   for (const plan::ChosenNode& one : chosen.handlers) {
     preparation_.run_on(one.handler, one.node);

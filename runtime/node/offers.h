@@ -22,6 +22,9 @@ using AskNodes = std::function<std::string(const std::string& node, const std::s
 // The offer of a node. Throws Failure if a source refuses.
 std::string write_offer(embed::Preparation& preparation, const std::string& node);
 
+// The machine of an offer, as read from its JSON. Throws Failure (MR0805).
+plan::Machine read_machine(const std::string& json, const std::string& node);
+
 // The offers of all nodes, on the coordinator.
 class Offers {
  public:
@@ -31,6 +34,8 @@ class Offers {
   Offers(const std::map<std::string, std::string>& others, AskNodes ask, embed::Preparation& preparation,
          ToldHandlers& told);
 
+  // The machine of each node, JSON.
+  std::map<std::string, std::string> machines() const;
   // True if some handler may run on several nodes.
   bool leave_choice() const;
   // Decides where the handlers run that name no node, and takes each from the offer of its node. `links`: between hosts
