@@ -13,7 +13,7 @@ import pathlib
 import unittest
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
-import node_runs  # noqa: E402: found by the line above
+import fleet  # noqa: E402: found by the line above
 
 CHAOS = ""
 SECONDS = 300 if os.environ.get("MILLRACE_LINKS") == "long" else 6
@@ -30,7 +30,7 @@ handlers:
 """
 
 
-class SlowLinks(node_runs.Fleet):
+class SlowLinks(fleet.Fleet):
     def run_over(self, faults, *arguments):
         """The report of a run whose only link has these faults."""
         edge = self.edge(*arguments)
@@ -62,15 +62,15 @@ class SlowLinks(node_runs.Fleet):
                 self.assertGreater(path["p50"], round_trip_ms * 1000 * 0.9)
 
     def test_7_13_cuts_and_slices_cost_a_clock_that_waits_nothing(self):
-        self.write(node_runs.THERE_AND_BACK.replace("count: 200", "count: 3000"))
+        self.write(fleet.THERE_AND_BACK.replace("count: 200", "count: 3000"))
         report = self.run_over("every 300ms cut repeat 12; slice 1..5000; latency 2ms")
         self.assertEqual({crossing["parcels"] for crossing in report["crossings"]}, {3000})
         got = (self.folder / "out.rgb").read_bytes()
-        subprocess.run([node_runs.MILLRACE, "run", str(self.pipeline), "--quiet"], cwd=self.folder, check=True, timeout=60)
+        subprocess.run([fleet.MILLRACE, "run", str(self.pipeline), "--quiet"], cwd=self.folder, check=True, timeout=60)
         self.assertTrue(got == (self.folder / "out.rgb").read_bytes(), "the bytes differ from those of one machine")
 
 
 if __name__ == "__main__":
-    node_runs.MILLRACE = str(pathlib.Path(sys.argv.pop(1)).resolve())
+    fleet.MILLRACE = str(pathlib.Path(sys.argv.pop(1)).resolve())
     CHAOS = str(pathlib.Path(sys.argv.pop(1)).resolve())
     unittest.main()
