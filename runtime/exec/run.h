@@ -24,7 +24,8 @@
 
 namespace millrace {
 class Log;
-}
+struct TraceOfRun;
+} // namespace millrace
 
 namespace millrace::exec {
 
@@ -164,7 +165,9 @@ class Run {
   // virtual time only after wait(). The numbers of a report are read one after another, so they may be a few ticks
   // apart.
   Report report() const;
-  // Writes what ran when, as JSON that Perfetto opens. Only after wait().
+  // All calls that were recorded, with their times. Only after wait().
+  TraceOfRun trace() const;
+  // The same as JSON that Perfetto opens.
   void write_trace(std::ostream& out) const;
 
  private:

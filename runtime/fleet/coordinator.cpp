@@ -172,6 +172,7 @@ void Coordinator::take(Node& node, const State& state, int64_t now_ns) {
   if (state.step == State::Step::done && !node.is_done) {
     node.is_done = true;
     node.report = state.body;
+    node.trace = std::move(node.state.trace);
   }
   if (state.step == State::Step::unable && !node.given_up) {
     const RunFailure failure =

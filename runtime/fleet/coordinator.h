@@ -115,6 +115,7 @@ class Coordinator {
   bool is_there(uint32_t node) const { return nodes_[node].is_there(); }
   // The report of a node that is done; "" for another.
   const std::string& report(uint32_t node) const { return nodes_[node].report; }
+  const std::string& trace(uint32_t node) const { return nodes_[node].trace; } // the same
   uint32_t epoch() const { return epoch_; }
   // All is over, and each process that was there has heard it and left: the owner may leave too.
   bool has_parted() const;
@@ -146,7 +147,7 @@ class Coordinator {
     std::deque<uint64_t> former; // processes that lost their place; they do not get it back
     // This process, or one before.
     bool was_started = false, is_done = false;
-    std::string report;
+    std::string report, trace;
 
     bool is_there() const { return link != 0 && !is_away; }
   };

@@ -125,11 +125,12 @@ void Member::failed(const RunFailure& failure) {
   if (step_ != Step::prepares) say_state();
 }
 
-void Member::finished(std::string report) {
+void Member::finished(std::string report, std::string trace) {
   if (step_ != Step::runs) return;
   step_ = Step::done;
   state_.step = State::Step::done;
   state_.body = std::move(report);
+  state_.trace = std::move(trace);
   say_state();
 }
 

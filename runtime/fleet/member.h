@@ -62,7 +62,7 @@ class Member {
   void prepared(uint32_t epoch, std::string part);
   void unable(uint32_t epoch, const Error& error);
   void failed(const RunFailure& failure); // the earliest so far; before the start too
-  void finished(std::string report);
+  void finished(std::string report, std::string trace = "");
   void answered(uint64_t question, std::string body);
 
   int64_t next_timer() const;

@@ -55,6 +55,7 @@ json to_json(const Offer& offer) {
 
 json to_json(const State& state) {
   json written = {{"step", name_of(state.step)}, {"epoch", state.epoch}, {"brief", state.brief}, {"body", state.body}};
+  if (!state.trace.empty()) written["trace"] = state.trace;
   if (state.error) written["error"] = to_json(*state.error);
   if (state.failure) written["failure"] = to_json(*state.failure);
   return {{"state", std::move(written)}};
@@ -156,6 +157,7 @@ State read_state(const json& object) {
   state.epoch = number<uint32_t>(object, "epoch");
   state.brief = text(object, "brief");
   state.body = text(object, "body");
+  if (object.contains("trace")) state.trace = text(object, "trace");
   state.error = error_of(object);
   state.failure = failure_of(object);
   if (state.step == State::Step::unable && !state.error) throw Refused{"it is unable and does not say why"};

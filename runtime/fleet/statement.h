@@ -13,8 +13,8 @@
 //   question  coordinator to member: about a handler of the member
 //   answer    member to coordinator: to the question with the same number
 //
-// The bodies of offers, briefs, parts, reports, questions and answers are JSON that this folder passes on and does not
-// read.
+// The bodies of offers, briefs, parts, reports, traces, questions and answers are JSON that this folder passes on and
+// does not read.
 #pragma once
 
 #include <cstdint>
@@ -59,6 +59,7 @@ struct State {
   std::string body;                  // JSON: of its part once it is ready, its report once it is done
   std::optional<Error> error;        // unable: why
   std::optional<RunFailure> failure; // its own run has failed
+  std::string trace{};               // JSON, once it is done; "": none was wanted
 };
 
 struct Brief {

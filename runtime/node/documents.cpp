@@ -89,7 +89,8 @@ std::string write_brief(embed::Preparation& preparation, const Decided& decided)
                 {"rate", decided.rate ? json{decided.rate->numerator, decided.rate->denominator} : json()},
                 {"ticks", decided.ticks_max},
                 {"duration_s", decided.duration_s},
-                {"round_trip_ns", decided.round_trip_ns}};
+                {"round_trip_ns", decided.round_trip_ns},
+                {"trace", decided.trace}};
   for (const plan::HandlerFacts& handler : preparation.facts().handlers)
     brief["handlers"][handler.name] = ToldHandlers::tell(handler);
   return text_of(brief, "the brief for all nodes");
@@ -119,6 +120,7 @@ Decided read_brief(const std::string& brief, const std::string& node, embed::Pre
     decided.ticks_max = document.at("ticks");
     decided.duration_s = document.at("duration_s");
     decided.round_trip_ns = document.at("round_trip_ns");
+    decided.trace = document.at("trace");
     const bool has_rate = !decided.rate || (decided.rate->numerator > 0 && decided.rate->denominator > 0);
     const bool has_times = decided.duration_s >= 0 && decided.duration_s <= kSecondsMax && decided.round_trip_ns >= 0;
     if (!has_rate || !has_times || !document["ticks"].is_number_unsigned())

@@ -1,8 +1,8 @@
 // The bodies of a fleet's offers, briefs, questions and answers, which the fleet passes on without reading them.
 //
 //   offer     {"handlers": {…}}: the node's own handlers, by name, as told_handlers.h has them
-//   brief     {"handlers": {…}, "clock", "rate", "ticks", "duration_s", "round_trip_ns"}: all handlers, and what the
-//             coordinator decided
+//   brief     {"handlers": {…}, "clock", "rate", "ticks", "duration_s", "round_trip_ns", "trace"}: all handlers,
+//             and what the coordinator decided
 //   question  {"handler", "inputs": […], "outputs": […]}: which formats the handler makes of these inputs
 //   answer    {"outputs": […]}, or {"error"}
 #pragma once
@@ -24,6 +24,7 @@ struct Decided {
   uint64_t ticks_max = 0; // 0: until the sources end
   double duration_s = 0;  // 0: no limit
   int64_t round_trip_ns = 0;
+  bool trace = false; // each node records one, and sends it when it is done
 };
 
 // The offer of a node. Throws Failure if a source refuses.

@@ -451,8 +451,8 @@ void Meeting::unable(uint32_t epoch, const Error& error) {
 void Meeting::failed(const fleet::RunFailure& failure) {
   then_look([this, failure] { member_.failed(failure); });
 }
-void Meeting::finished(const std::string& report) {
-  then_look([this, report] { member_.finished(report); });
+void Meeting::finished(const std::string& report, const std::string& trace) {
+  then_look([this, report, trace] { member_.finished(report, trace); });
 }
 
 void Meeting::stop() {
@@ -555,6 +555,15 @@ std::map<std::string, std::string> Meeting::reports() {
     for (uint32_t node = 1; node < options_.nodes.size(); ++node)
       if (!coordinator_->report(node).empty()) reports[options_.nodes[node]] = coordinator_->report(node);
     return reports;
+  });
+}
+
+std::map<std::string, std::string> Meeting::traces() {
+  return on_link([&] {
+    std::map<std::string, std::string> traces;
+    for (uint32_t node = 1; node < options_.nodes.size(); ++node)
+      if (!coordinator_->trace(node).empty()) traces[options_.nodes[node]] = coordinator_->trace(node);
+    return traces;
   });
 }
 

@@ -84,7 +84,7 @@ class Meeting {
   void unable(uint32_t epoch, const Error& error);
   void answered(uint64_t question, const std::string& answer);
   void failed(const fleet::RunFailure& failure); // any thread
-  void finished(const std::string& report);
+  void finished(const std::string& report, const std::string& trace);
   // The whole run is to end, or this node alone where it does not coordinate. Any thread.
   void stop();
 
@@ -110,6 +110,7 @@ class Meeting {
   std::string ask(const std::string& node, const std::string& question);
   std::map<std::string, std::string> offers();  // from the other nodes, by name
   std::map<std::string, std::string> reports(); // from those that are done
+  std::map<std::string, std::string> traces();  // the same
   int64_t round_trip_ns();                      // the longest that was measured
 
   // Lets the others hear the end, and leaves the links in order; a few seconds at most.

@@ -159,6 +159,28 @@ class Runs(Fleet):
         self.assertIn("main/0>1 to gpu: 200 ticks", edge.said)
         self.assertEqual(set(gpu.report()["handlers"]), {"blur"})
 
+    def test_the_coordinators_trace_has_a_process_for_each_node_on_one_time(self):
+        self.write(THERE_AND_BACK)
+        edge, gpu = self.both("--clock", "realtime", "--rate", 100, "--trace", "all.json")
+        self.ends(edge, 0)
+        self.ends(gpu, 0)
+        trace = json.loads((self.folder / "all.json").read_text())
+        self.assertEqual(trace["otherData"], {"forgotten_spans": "0", "left_out_spans": "0"})
+        events = trace["traceEvents"]
+        pids = {event["args"]["name"]: event["pid"] for event in events if event["name"] == "process_name"}
+        self.assertEqual(set(pids), {"edge", "gpu"})
+        begins = {(event["pid"], event["name"], event["args"]["tick"]): event["ts"] for event in events if event["ph"] == "X"}
+        ways = [tuple(begins.get((pids[node], name, tick)) for node, name in (("edge", "camera"), ("gpu", "blur"), ("edge", "save")))
+                for tick in range(200)]
+        whole = [way for way in ways if None not in way]
+        self.assertEqual(len(whole), edge.report()["handlers"]["save"]["calls"])
+        self.assertGreater(len(whole), 50)
+        # Both clocks are this machine's, so no tick comes before it has left.
+        self.assertEqual([way for way in whole if list(way) != sorted(way)], [])
+        arrows = {phase: {event["id"]: event["pid"] for event in events if event["ph"] == phase} for phase in "sf"}
+        over = [(pid, arrows["f"][arrow]) for arrow, pid in arrows["s"].items() if pid != arrows["f"][arrow]]
+        self.assertGreaterEqual(over.count((pids["edge"], pids["gpu"])), len(whole))
+
     def test_three_nodes_start_in_any_order_and_only_those_that_exchange_ticks_know_each_other(self):
         self.write(THERE_AND_BACK.replace("gpu: {} }", "gpu: {}, cloud: {} }") +
                    "  sheet: { type: file.raw_writer, path: cloud.rgb, node: cloud, input: blur }\n")

@@ -33,7 +33,8 @@ TEST_CASE("every statement is read as it was written, down to the largest number
   for (const Statement& statement :
        {Statement(Offer{"gpu", UINT64_MAX, "1.2", "a hash", R"({"facts":"\"{["})"}),
         Statement(State{State::Step::unable, UINT32_MAX, "plan", "{}", an_error(), failure}),
-        Statement(State{State::Step::done, 1, "plan", "{}", {}, {}}), Statement(Brief{3, "plan", "{}"}),
+        Statement(State{State::Step::done, 1, "plan", "{}", {}, {}, R"({"tracks": []})"}),
+        Statement(Brief{3, "plan", "{}"}),
         Statement(Order{Order::Step::start, 9, 3, "plan", INT64_MIN, true, failure, an_error()}),
         Statement(Question{UINT64_MAX, R"({"handler": 5})"}), Statement(Answer{1, ""})}) {
     const std::string text = to_text(statement);
