@@ -22,6 +22,7 @@
 #include <string>
 #include <string_view>
 #include <variant>
+#include <vector>
 
 #include "observe/error.h"
 
@@ -30,6 +31,7 @@ namespace millrace::fleet {
 inline constexpr size_t kStatementBytesMax = size_t{4} << 20; // a plan of 1,000 handlers takes 1 MB
 inline constexpr uint32_t kNestingMax = 32;                   // depth of a statement's JSON; a plan's is 12
 inline constexpr size_t kNotesMax = 16;                       // lines of an error that travel
+inline constexpr size_t kWaitsMax = 16;                       // lines of one statement that say what is waited for
 
 inline constexpr uint64_t kNoTick = UINT64_MAX;
 
@@ -60,6 +62,7 @@ struct State {
   std::optional<Error> error;        // unable: why
   std::optional<RunFailure> failure; // its own run has failed
   std::string trace{};               // JSON, once it is done; "": none was wanted
+  std::vector<std::string> waits{};  // runs: what its run waits for, if something has taken long; a line each
 };
 
 struct Brief {
@@ -78,6 +81,7 @@ struct Order {
   bool stop = false;                 // start: sources are to end
   std::optional<RunFailure> failure; // start: the run ends by it
   std::optional<Error> error;        // refused: why. over: the error of the whole run
+  std::vector<std::string> waits{};  // start: what the other nodes wait for, "on gpu: …"
 };
 
 struct Question {

@@ -384,6 +384,11 @@ bool Meeting::look_at_member() {
     case Type::drop: add({.type = Task::Type::drop}); break;
     case Type::start: start(event.zero_ns); break;
     case Type::stop: add({.type = Task::Type::stop}); break;
+    case Type::waits: {
+      const std::lock_guard lock(mutex_);
+      elsewhere_ = std::move(event.lines);
+      break;
+    }
     case Type::fail: add({.type = Task::Type::fail, .failure = std::move(event.failure)}); break;
     case Type::over:
       is_over_ = true;
@@ -453,6 +458,10 @@ void Meeting::failed(const fleet::RunFailure& failure) {
 }
 void Meeting::finished(const std::string& report, const std::string& trace) {
   then_look([this, report, trace] { member_.finished(report, trace); });
+}
+
+void Meeting::waits(const std::vector<std::string>& lines) {
+  then_look([this, lines] { member_.waits(lines); });
 }
 
 void Meeting::stop() {
@@ -533,6 +542,11 @@ std::string Meeting::ask(const std::string& node, const std::string& question) {
   }
   if (answer_->empty()) throw Failure(code::node_away, node + " did not answer while the plan was made");
   return *std::exchange(answer_, std::nullopt);
+}
+
+std::vector<std::string> Meeting::waiting_elsewhere() {
+  const std::lock_guard lock(mutex_);
+  return elsewhere_;
 }
 
 std::vector<LinkReport> Meeting::links() {

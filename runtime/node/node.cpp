@@ -237,6 +237,8 @@ exec::RunOptions Node::Work::run_options(const Decided& decided) {
   options.time = &time_;
   options.begin_ns = 0;
   options.on_crossing = [this] { meeting_->ring(); };
+  options.on_waiting = [this](const std::vector<std::string>& lines) { meeting_->waits(lines); };
+  options.waiting_elsewhere = [this] { return meeting_->waiting_elsewhere(); };
   options.on_failure = [this](const exec::FailureRecord& record) {
     fleet::RunFailure failure{record.error, name_, "", fleet::kNoTick, false};
     failure.error.notes.push_back("on node " + name_);

@@ -338,6 +338,15 @@ class Failures(Fleet):
             self.assertIn("on node gpu", process.said)
         self.assertEqual(edge.report()["error"]["code"], "MR0601")
 
+    def test_2_8_a_node_where_nothing_moves_names_the_handler_that_hangs_on_another_one(self):
+        self.write(THERE_AND_BACK.replace("type: image.blur", "type: trouble.bad, in: process, does: hang, at: 7"))
+        edge = self.edge()
+        gpu = self.other("gpu", "--plugin-path", TROUBLE)
+        edge.until(r"warning MR0603: nothing has moved for 2\.\d s\n(  .*\n)*"
+                   r"  on gpu: blur \(trouble\.bad\) has been in process for longer than 2 s \(tick 7\)\n")
+        self.assertIn("\n  from gpu waits for main/1>2 (tick 7)\n", edge.said)
+        self.assertNotIn("MR0603", gpu.said)  # something is under way there
+
     def test_7_9_a_node_that_stays_away_ends_a_run_whose_clock_waits(self):
         self.write(THERE_AND_BACK.replace("count: 200", "count: 100000"))
         edge, gpu = self.both("--patience", 1)
