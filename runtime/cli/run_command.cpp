@@ -27,6 +27,7 @@
 #include "embed/crash_report.h"
 #include "node/node.h"
 #include "node/report.h"
+#include "node/trace.h"
 #include "observe/log.h"
 #include "observe/start_thread.h"
 
@@ -186,6 +187,7 @@ class LiveRun {
       {
         const std::lock_guard lock(mutex_);
         reports_ = std::move(ended.reports);
+        traces_ = std::move(ended.traces);
       }
       return std::move(ended.result);
     });
@@ -211,7 +213,7 @@ class LiveRun {
     open_files();
     tell(json_->write([&](std::ostream& out) { out << report_of(result) << "\n"; }));
     if (const std::shared_ptr<exec::Run> run = running())
-      tell(trace_->write([&](std::ostream& out) { run->write_trace(out); }));
+      tell(trace_->write([&](std::ostream& out) { write_trace(traces_of(*run), out); }));
   }
 
   // Waits until the sentence about the signal was printed, so that it comes before the run's end; kToldWithin at most.
@@ -294,6 +296,7 @@ class LiveRun {
     options.decided.rate = pipeline_->choices.rate;
     options.decided.ticks_max = command_.ticks;
     options.decided.duration_s = command_.duration_s;
+    options.decided.trace = !command_.trace.empty();
     return options;
   }
 
@@ -318,6 +321,12 @@ class LiveRun {
     if (command_.node.empty()) return to_json(result);
     const std::lock_guard lock(mutex_);
     return node::report_of_all(result, command_.node, reports_);
+  }
+
+  std::vector<TraceOfRun> traces_of(const exec::Run& run) {
+    if (command_.node.empty()) return {run.trace()};
+    const std::lock_guard lock(mutex_);
+    return node::traces_of_all(run.trace(), command_.node, traces_);
   }
 
   std::shared_ptr<exec::Run> running() {
@@ -370,9 +379,9 @@ class LiveRun {
   std::optional<ReportFile> json_, trace_;
   const std::shared_ptr<plugin::CallWatch> watch_;
   Compiled compiled_;
-  std::optional<NodePipeline> pipeline_; // with --node
-  std::unique_ptr<node::Node> node_;     // set once it is there, under `mutex_`
-  std::map<std::string, std::string> reports_;
+  std::optional<NodePipeline> pipeline_;                // with --node
+  std::unique_ptr<node::Node> node_;                    // set once it is there, under `mutex_`
+  std::map<std::string, std::string> reports_, traces_; // other nodes gave them; under `mutex_`
   std::mutex mutex_;
   std::shared_ptr<exec::Run> run_; // set once it has started
   bool stopped_ = false;

@@ -151,6 +151,7 @@ void Monitor::loop() {
     watch_progress(now);
     watch_movement(now);
     watch_stopping(now);
+    tell_waiting(now);
     run_.watch_devices();
     loss_watch_.look();
     tell_progress(now);
@@ -286,14 +287,43 @@ void Monitor::watch_movement(int64_t now) {
   if (progressed_at_ns_ == now || inside || beat) {
     moved_at_ns_ = now;
     idle_reported_ = false;
+    elsewhere_told_.clear();
     return;
   }
   if (now - moved_at_ns_ >= run_.options.device_patience_ns) give_up_hung_device(now);
-  if (idle_reported_ || now - moved_at_ns_ < run_.options.idle_report_ns) return;
+  if (idle_reported_) return tell_waiting_elsewhere();
+  if (now - moved_at_ns_ < run_.options.idle_report_ns) return;
   idle_reported_ = true;
   if (!run_.options.on_message) return;
   tell("warning MR0603: nothing has moved for " + seconds(now - moved_at_ns_));
   for (const std::string& line : waiting_lines(run_)) tell("  " + line);
+  tell_waiting_elsewhere();
+}
+
+// Each line once. They may come later than the report, because other nodes have their own time to see it.
+void Monitor::tell_waiting_elsewhere() {
+  if (!run_.options.waiting_elsewhere) return;
+  for (const std::string& line : run_.options.waiting_elsewhere()) {
+    if (std::find(elsewhere_told_.begin(), elsewhere_told_.end(), line) != elsewhere_told_.end()) continue;
+    elsewhere_told_.push_back(line);
+    tell("  " + line);
+  }
+}
+
+// Another node cannot see that a call lasts long, nor what stands still here. A line does not change while it holds.
+void Monitor::tell_waiting(int64_t now) {
+  if (!run_.options.on_waiting) return;
+  std::vector<std::string> lines;
+  for (const Watch& watch : watches_)
+    if (watch.moves && now - watch.since_ns >= run_.options.idle_report_ns)
+      lines.push_back(handler_words(*watch.inside) + " has been in " + function_of(*watch.inside) +
+                      " for longer than " + seconds(run_.options.idle_report_ns) + " (tick " +
+                      std::to_string(tick_of(watch)) + ")");
+  if (idle_reported_)
+    for (const std::string& line : waiting_lines(run_)) lines.push_back(line);
+  if (lines == waiting_told_) return;
+  waiting_told_ = lines;
+  run_.options.on_waiting(lines);
 }
 
 // Declares a device lost that finishes nothing while nothing else moves (semantics.md 4.9). Only the first such device,

@@ -220,16 +220,21 @@ std::vector<AppliedChange> Run::changes() const {
   return applied;
 }
 
-void Run::write_trace(std::ostream& out) const {
+TraceOfRun Run::trace() const {
   const RunState& run = *state_;
-  TraceOfRun traced{run.epoch.graph.name, {}, {}, {}, {}};
-  for (const auto& ring : run.traces) traced.rings.push_back(ring.get());
+  TraceOfRun traced;
+  traced.name = run.epoch.graph.name;
+  traced.begin_ns = run.trace_begin_ns;
+  TraceClock line;
+  line.begin(run.trace_begin_ticks, run.trace_begin_ns);
+  line.end(run.trace_now(), run.now_ns());
+  for (const auto& ring : run.traces) add_track(*ring, line, traced);
   for (const plan::Step& step : run.epoch.plan.steps) traced.steps.push_back(step.name);
   for (const plan::Clock& clock : run.epoch.plan.clocks) traced.clocks.push_back(clock.name);
-  traced.clock.begin(run.trace_begin_ticks, run.trace_begin_ns);
-  traced.clock.end(run.trace_now(), run.now_ns());
-  millrace::write_trace(traced, out);
+  return traced;
 }
+
+void Run::write_trace(std::ostream& out) const { millrace::write_trace({trace()}, out); }
 
 uint64_t Run::ticks() const {
   uint64_t ticks = 0;

@@ -24,7 +24,8 @@
 
 namespace millrace {
 class Log;
-}
+struct TraceOfRun;
+} // namespace millrace
 
 namespace millrace::exec {
 
@@ -119,6 +120,12 @@ struct RunOptions {
   // Called when a crossing has a parcel or its end for the other node, and when it has room for more parcels from
   // there. The thread that moved it calls it, so several may at once. It must not wait; null: never.
   std::function<void()> on_crossing;
+  // Called from the monitor when that has changed which other nodes may wait for: calls that last longer than
+  // idle_report_ns, and if nothing moves all that this run waits for. A line each; none: it goes on. Null: never.
+  std::function<void(const std::vector<std::string>&)> on_waiting;
+  // The same of the other nodes, which the idle report tells too. Called from the monitor while nothing moves. Null:
+  // there are none.
+  std::function<std::vector<std::string>()> waiting_elsewhere;
   // A script of live changes, applied at their ticks (replays what changes() recorded).
   std::vector<AppliedChange> script;
 };
@@ -164,7 +171,9 @@ class Run {
   // virtual time only after wait(). The numbers of a report are read one after another, so they may be a few ticks
   // apart.
   Report report() const;
-  // Writes what ran when, as JSON that Perfetto opens. Only after wait().
+  // All calls that were recorded, with their times. Only after wait().
+  TraceOfRun trace() const;
+  // The same as JSON that Perfetto opens.
   void write_trace(std::ostream& out) const;
 
  private:

@@ -112,6 +112,8 @@ class Monitor {
   void tell(const std::string& line) const;
   void watch_progress(int64_t now);
   void watch_stopping(int64_t now);
+  void tell_waiting(int64_t now);
+  void tell_waiting_elsewhere();
   void watch_movement(int64_t now);
   void give_up_hung_device(int64_t now);
   void tell_progress(int64_t now);
@@ -124,6 +126,7 @@ class Monitor {
   int64_t progressed_at_ns_ = 0, moved_at_ns_ = 0, begin_ns_ = 0;
   int64_t stopping_since_ns_ = 0, interrupted_all_ns_ = 0;
   bool idle_reported_ = false;
+  std::vector<std::string> waiting_told_, elsewhere_told_; // to other nodes; of other nodes, in this idle report
   std::mutex mutex_;
   std::condition_variable wake_;
   bool stopping_ = false;

@@ -167,11 +167,14 @@ void Coordinator::take(Node& node, const State& state, int64_t now_ns) {
   const bool of_this_brief = state.epoch == epoch_ && state.brief == node.part.brief.hash &&
                              (phase_ == Phase::preparing || phase_ == Phase::running);
   if (!of_this_brief) return; // it has not read the newest brief
+  const bool is_news = node.state.waits != state.waits;
   node.state = state;
+  if (is_news && phase_ == Phase::running) say_orders();
   if (state.failure && phase_ == Phase::running) fail(*state.failure);
   if (state.step == State::Step::done && !node.is_done) {
     node.is_done = true;
     node.report = state.body;
+    node.trace = std::move(node.state.trace);
   }
   if (state.step == State::Step::unable && !node.given_up) {
     const RunFailure failure =
@@ -382,7 +385,17 @@ Order Coordinator::order_for(const Node& node) const {
   order.zero_ns = zero_ns_;
   order.stop = stopping_ || have_homes_ended_;
   order.failure = failure_;
+  order.waits = waits_beside(node);
   return order;
+}
+
+// The lines of all other nodes that are heard. One that is away says nothing new, and everybody hears that it is away.
+std::vector<std::string> Coordinator::waits_beside(const Node& node) const {
+  std::vector<std::string> lines;
+  for (const Node& other : nodes_)
+    if (&other != &node && other.is_there())
+      for (const std::string& line : other.state.waits) lines.push_back("on " + other.name + ": " + line);
+  return lines;
 }
 
 void Coordinator::say(Link link, const Statement& statement) {

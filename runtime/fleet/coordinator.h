@@ -22,6 +22,7 @@
 //   or leaves
 //   a node's process is a new one                if it is no home and no clock waits for it: it gets the same brief and
 //                                                is started with the same zero; else all end (MR0806)
+//   something takes long on a node               the others are told what its run waits for
 //
 // Two processes with the name of one node: the later one gets its place if the earlier one is not heard any more, which
 // takes up to 3 s to see, and is refused else. A process that has lost its place is refused too (MR0809).
@@ -115,6 +116,7 @@ class Coordinator {
   bool is_there(uint32_t node) const { return nodes_[node].is_there(); }
   // The report of a node that is done; "" for another.
   const std::string& report(uint32_t node) const { return nodes_[node].report; }
+  const std::string& trace(uint32_t node) const { return nodes_[node].trace; } // the same
   uint32_t epoch() const { return epoch_; }
   // All is over, and each process that was there has heard it and left: the owner may leave too.
   bool has_parted() const;
@@ -146,7 +148,7 @@ class Coordinator {
     std::deque<uint64_t> former; // processes that lost their place; they do not get it back
     // This process, or one before.
     bool was_started = false, is_done = false;
-    std::string report;
+    std::string report, trace;
 
     bool is_there() const { return link != 0 && !is_away; }
   };
@@ -168,6 +170,7 @@ class Coordinator {
   bool is_ready(const Node& node) const;
   bool waits_for(const Node& node) const;
   Order order_for(const Node& node) const;
+  std::vector<std::string> waits_beside(const Node& node) const;
   bool is_asked(const Node& node) const;
   void end_question(std::string answer);
   void say(Link link, const Statement& statement);

@@ -67,6 +67,10 @@ void Member::take(const Order& order) {
   }
   if (step_ != Step::runs) return;
   if (order.stop && !std::exchange(told_stop_, true)) events_.add(Event::Type::stop);
+  if (order.waits != told_waits_) {
+    told_waits_ = order.waits;
+    events_.add(Event::Type::waits).lines = order.waits;
+  }
   const bool is_news = order.failure && (!told_failure_ || told_failure_->index != order.failure->index ||
                                          told_failure_->clock != order.failure->clock ||
                                          told_failure_->hopeless != order.failure->hopeless);
@@ -125,11 +129,19 @@ void Member::failed(const RunFailure& failure) {
   if (step_ != Step::prepares) say_state();
 }
 
-void Member::finished(std::string report) {
+void Member::finished(std::string report, std::string trace) {
   if (step_ != Step::runs) return;
   step_ = Step::done;
   state_.step = State::Step::done;
   state_.body = std::move(report);
+  state_.trace = std::move(trace);
+  state_.waits.clear();
+  say_state();
+}
+
+void Member::waits(std::vector<std::string> lines) {
+  if (step_ != Step::runs) return;
+  state_.waits = std::move(lines);
   say_state();
 }
 

@@ -39,6 +39,7 @@ class Member {
       question, // `text` about a handler of this node; answer by answered(number)
       start,    // the run begins at `zero_ns` of the coordinator's clock
       stop,     // the run's sources are to end
+      waits,    // `lines`: what the runs of other nodes wait for now, "on gpu: …"
       fail,     // the run ends by `failure`; a later one takes the place of an earlier one
       over,     // nothing more comes; `error`: how the run of all ended, none if well
     };
@@ -49,6 +50,7 @@ class Member {
     int64_t zero_ns = 0;
     std::optional<RunFailure> failure;
     std::optional<Error> error;
+    std::vector<std::string> lines;
   };
 
   Member(Offer offer, std::string coordinator, int64_t patience_ns);
@@ -62,7 +64,8 @@ class Member {
   void prepared(uint32_t epoch, std::string part);
   void unable(uint32_t epoch, const Error& error);
   void failed(const RunFailure& failure); // the earliest so far; before the start too
-  void finished(std::string report);
+  void finished(std::string report, std::string trace = "");
+  void waits(std::vector<std::string> lines); // what its run waits for now; none: it goes on
   void answered(uint64_t question, std::string body);
 
   int64_t next_timer() const;
@@ -93,6 +96,7 @@ class Member {
   Brief next_;  // came, and the order to prepare it has not
   State state_;
   bool told_stop_ = false;
+  std::vector<std::string> told_waits_;
   std::optional<RunFailure> told_failure_;
   bool is_over_ = false;
   EventQueue<Event> events_;

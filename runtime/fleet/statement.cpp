@@ -24,6 +24,13 @@ struct Refused {
 
 // ---- to JSON -------------------------------------------------------------------------------------------------------
 
+// The reader takes no more, and the first ones say most.
+json first_lines(const std::vector<std::string>& lines) {
+  json written = json::array();
+  for (size_t i = 0; i < std::min(lines.size(), kWaitsMax); ++i) written.push_back(lines[i]);
+  return written;
+}
+
 json to_json(const Error& error) {
   json written = {{"code", error.code}, {"what", error.what}};
   if (!error.place.file.empty())
@@ -55,6 +62,8 @@ json to_json(const Offer& offer) {
 
 json to_json(const State& state) {
   json written = {{"step", name_of(state.step)}, {"epoch", state.epoch}, {"brief", state.brief}, {"body", state.body}};
+  if (!state.trace.empty()) written["trace"] = state.trace;
+  if (!state.waits.empty()) written["waits"] = first_lines(state.waits);
   if (state.error) written["error"] = to_json(*state.error);
   if (state.failure) written["failure"] = to_json(*state.failure);
   return {{"state", std::move(written)}};
@@ -69,6 +78,7 @@ json to_json(const Order& order) {
                   {"brief", order.brief},        {"zero_ns", order.zero_ns}, {"stop", order.stop}};
   if (order.failure) written["failure"] = to_json(*order.failure);
   if (order.error) written["error"] = to_json(*order.error);
+  if (!order.waits.empty()) written["waits"] = first_lines(order.waits);
   return {{"order", std::move(written)}};
 }
 
@@ -145,6 +155,18 @@ std::optional<RunFailure> failure_of(const json& object) {
                     number<uint64_t>(*at, "index"), flag(*at, "hopeless")};
 }
 
+std::vector<std::string> waits_of(const json& object) {
+  std::vector<std::string> lines;
+  const auto at = object.find("waits");
+  if (at == object.end()) return lines;
+  if (!at->is_array() || at->size() > kWaitsMax) throw Refused{"waits is no list of at most 16 lines"};
+  for (const json& line : *at) {
+    if (!line.is_string()) throw Refused{"a line of waits is no text"};
+    lines.push_back(line.get<std::string>());
+  }
+  return lines;
+}
+
 Offer read_offer(const json& object) {
   return {text(object, "node"), number<uint64_t>(object, "process"), text(object, "program"), text(object, "pipeline"),
           text(object, "body")};
@@ -156,8 +178,10 @@ State read_state(const json& object) {
   state.epoch = number<uint32_t>(object, "epoch");
   state.brief = text(object, "brief");
   state.body = text(object, "body");
+  if (object.contains("trace")) state.trace = text(object, "trace");
   state.error = error_of(object);
   state.failure = failure_of(object);
+  state.waits = waits_of(object);
   if (state.step == State::Step::unable && !state.error) throw Refused{"it is unable and does not say why"};
   return state;
 }
@@ -176,6 +200,7 @@ Order read_order(const json& object) {
   order.stop = flag(object, "stop");
   order.failure = failure_of(object);
   order.error = error_of(object);
+  order.waits = waits_of(object);
   if (order.step == Order::Step::refused && !order.error) throw Refused{"it refuses and does not say why"};
   return order;
 }

@@ -13,8 +13,8 @@
 //   question  coordinator to member: about a handler of the member
 //   answer    member to coordinator: to the question with the same number
 //
-// The bodies of offers, briefs, parts, reports, questions and answers are JSON that this folder passes on and does not
-// read.
+// The bodies of offers, briefs, parts, reports, traces, questions and answers are JSON that this folder passes on and
+// does not read.
 #pragma once
 
 #include <cstdint>
@@ -22,6 +22,7 @@
 #include <string>
 #include <string_view>
 #include <variant>
+#include <vector>
 
 #include "observe/error.h"
 
@@ -30,6 +31,7 @@ namespace millrace::fleet {
 inline constexpr size_t kStatementBytesMax = size_t{4} << 20; // a plan of 1,000 handlers takes 1 MB
 inline constexpr uint32_t kNestingMax = 32;                   // depth of a statement's JSON; a plan's is 12
 inline constexpr size_t kNotesMax = 16;                       // lines of an error that travel
+inline constexpr size_t kWaitsMax = 16;                       // lines of one statement that say what is waited for
 
 inline constexpr uint64_t kNoTick = UINT64_MAX;
 
@@ -59,6 +61,8 @@ struct State {
   std::string body;                  // JSON: of its part once it is ready, its report once it is done
   std::optional<Error> error;        // unable: why
   std::optional<RunFailure> failure; // its own run has failed
+  std::string trace{};               // JSON, once it is done; "": none was wanted
+  std::vector<std::string> waits{};  // runs: what its run waits for, if something has taken long; a line each
 };
 
 struct Brief {
@@ -77,6 +81,7 @@ struct Order {
   bool stop = false;                 // start: sources are to end
   std::optional<RunFailure> failure; // start: the run ends by it
   std::optional<Error> error;        // refused: why. over: the error of the whole run
+  std::vector<std::string> waits{};  // start: what the other nodes wait for, "on gpu: …"
 };
 
 struct Question {

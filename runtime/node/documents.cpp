@@ -69,7 +69,8 @@ std::string write_brief(embed::Preparation& preparation, const Decided& decided)
                 {"round_trip_ns", decided.round_trip_ns},
                 {"placed", json::array()},
                 {"notes", decided.placed.notes},
-                {"machines", json::object()}};
+                {"machines", json::object()},
+                {"trace", decided.trace}};
   for (const auto& [node, machine] : decided.machines) brief["machines"][node] = json::parse(machine);
   for (const plan::ChosenNode& one : decided.placed.handlers)
     brief["placed"].push_back({one.handler, one.node, one.domain});
@@ -128,6 +129,7 @@ Decided read_brief(const std::string& brief, const std::string& node, embed::Pre
     decided.placed = placed;
     for (const auto& [name, machine] : document.at("machines").get_ref<const json::object_t&>())
       decided.machines[name] = machine.dump();
+    decided.trace = document.at("trace");
     const bool has_rate = !decided.rate || (decided.rate->numerator > 0 && decided.rate->denominator > 0);
     const bool has_times = decided.duration_s >= 0 && decided.duration_s <= kSecondsMax && decided.round_trip_ns >= 0;
     if (!has_rate || !has_times || !document["ticks"].is_number_unsigned())

@@ -2,7 +2,7 @@
 // its offers.
 //
 //   brief     {"handlers": {…}, "clock", "rate", "ticks", "duration_s", "round_trip_ns", "placed": […], "notes": […],
-//             "machines": {…}}: all handlers, what the coordinator decided, and by what machines
+//             "machines": {…}, "trace"}: all handlers, what the coordinator decided, and by what machines
 //   question  {"handler", "inputs": […], "outputs": […]}: which formats the handler makes of these inputs
 //   answer    {"outputs": […]}, or {"error"}
 #pragma once
@@ -23,6 +23,7 @@ struct Decided {
   uint64_t ticks_max = 0; // 0: until the sources end
   double duration_s = 0;  // 0: no limit
   int64_t round_trip_ns = 0;
+  bool trace = false; // each node records one, and sends it when it is done
   plan::ChosenNodes placed{};                    // the handlers that name no node
   std::map<std::string, std::string> machines{}; // JSON of each node's machine, as its offer has it
 };

@@ -385,6 +385,11 @@ bool Meeting::look_at_member() {
     case Type::drop: add({.type = Task::Type::drop}); break;
     case Type::start: start(event.zero_ns); break;
     case Type::stop: add({.type = Task::Type::stop}); break;
+    case Type::waits: {
+      const std::lock_guard lock(mutex_);
+      elsewhere_ = std::move(event.lines);
+      break;
+    }
     case Type::fail: add({.type = Task::Type::fail, .failure = std::move(event.failure)}); break;
     case Type::over:
       is_over_ = true;
@@ -452,8 +457,12 @@ void Meeting::unable(uint32_t epoch, const Error& error) {
 void Meeting::failed(const fleet::RunFailure& failure) {
   then_look([this, failure] { member_.failed(failure); });
 }
-void Meeting::finished(const std::string& report) {
-  then_look([this, report] { member_.finished(report); });
+void Meeting::finished(const std::string& report, const std::string& trace) {
+  then_look([this, report, trace] { member_.finished(report, trace); });
+}
+
+void Meeting::waits(const std::vector<std::string>& lines) {
+  then_look([this, lines] { member_.waits(lines); });
 }
 
 void Meeting::stop() {
@@ -540,6 +549,11 @@ std::string Meeting::ask(const std::string& node, const std::string& question) {
   return *std::exchange(answer_, std::nullopt);
 }
 
+std::vector<std::string> Meeting::waiting_elsewhere() {
+  const std::lock_guard lock(mutex_);
+  return elsewhere_;
+}
+
 std::vector<LinkReport> Meeting::links() {
   const std::lock_guard lock(mutex_);
   return link_reports_;
@@ -560,6 +574,15 @@ std::map<std::string, std::string> Meeting::reports() {
     for (uint32_t node = 1; node < options_.nodes.size(); ++node)
       if (!coordinator_->report(node).empty()) reports[options_.nodes[node]] = coordinator_->report(node);
     return reports;
+  });
+}
+
+std::map<std::string, std::string> Meeting::traces() {
+  return on_link([&] {
+    std::map<std::string, std::string> traces;
+    for (uint32_t node = 1; node < options_.nodes.size(); ++node)
+      if (!coordinator_->trace(node).empty()) traces[options_.nodes[node]] = coordinator_->trace(node);
+    return traces;
   });
 }
 

@@ -84,7 +84,8 @@ class Meeting {
   void unable(uint32_t epoch, const Error& error);
   void answered(uint64_t question, const std::string& answer);
   void failed(const fleet::RunFailure& failure); // any thread
-  void finished(const std::string& report);
+  void finished(const std::string& report, const std::string& trace);
+  void waits(const std::vector<std::string>& lines); // this node's run, for these; any thread
   // The whole run is to end, or this node alone where it does not coordinate. Any thread.
   void stop();
 
@@ -102,6 +103,8 @@ class Meeting {
   // ---- time passes: to be called some twenty times a second
   void look_at_time();
 
+  // What the runs of other nodes wait for, as they last said: "on gpu: …". Any thread.
+  std::vector<std::string> waiting_elsewhere();
   // The links to the other nodes, as they were a moment ago. Any thread.
   std::vector<LinkReport> links();
 
@@ -110,6 +113,7 @@ class Meeting {
   std::string ask(const std::string& node, const std::string& question);
   std::map<std::string, std::string> offers();  // from the other nodes, by name
   std::map<std::string, std::string> reports(); // from those that are done
+  std::map<std::string, std::string> traces();  // the same
   int64_t round_trip_ns();                      // the longest that was measured
 
   // Lets the others hear the end, and leaves the links in order; a few seconds at most.
@@ -193,6 +197,7 @@ class Meeting {
   std::condition_variable changed_;
   std::deque<Task> tasks_;               // under mutex_
   std::vector<LinkReport> link_reports_; // the same
+  std::vector<std::string> elsewhere_;   // the same: waiting_elsewhere()
   std::optional<std::string> answer_;    // the same: to the question that ask() waits for
 
   net::Reactor reactor_; // its thread uses all of the above

@@ -11,6 +11,7 @@
 #include "node/link_prices.h"
 #include "node/meeting.h"
 #include "node/offers.h"
+#include "node/trace.h"
 
 namespace millrace::node {
 
@@ -71,6 +72,7 @@ class Node::Work {
   std::shared_ptr<embed::Composition> composition_;
   std::shared_ptr<exec::Run> run_; // holds the composition, since others may hold the run
   bool is_over_ = false, gives_up_ = false;
+  bool sends_trace_ = false;        // the coordinator wants this node's
   std::atomic<bool> leaves_{false}; // this node alone ends
   int64_t finished_ns_ = 0;         // when the run was found finished; 0: not yet
   NodeResult result_;
@@ -148,7 +150,10 @@ NodeResult Node::Work::run() {
   }
   if (stage_ == Stage::ready) drop_part();
   meeting_->part();
-  if (meeting_->coordinates()) result_.reports = meeting_->reports();
+  if (meeting_->coordinates()) {
+    result_.reports = meeting_->reports();
+    result_.traces = meeting_->traces();
+  }
   if (!error_ && !result_.has_run && !leaves_.load() && !meeting_->coordinates())
     error_ = Error{code::node_away, names_[0] + " ended the run before it had begun", {}, {}, "", ""};
   if (error_) {
@@ -232,9 +237,12 @@ exec::RunOptions Node::Work::run_options(const Decided& decided) {
   exec::RunOptions options = hooks_.run_options();
   options.ticks_max = decided.ticks_max;
   options.duration_ns = static_cast<int64_t>(decided.duration_s * 1e9);
+  options.trace_all = options.trace_all || decided.trace;
   options.time = &time_;
   options.begin_ns = 0;
   options.on_crossing = [this] { meeting_->ring(); };
+  options.on_waiting = [this](const std::vector<std::string>& lines) { meeting_->waits(lines); };
+  options.waiting_elsewhere = [this] { return meeting_->waiting_elsewhere(); };
   options.on_failure = [this](const exec::FailureRecord& record) {
     fleet::RunFailure failure{record.error, name_, "", fleet::kNoTick, false};
     failure.error.notes.push_back("on node " + name_);
@@ -282,6 +290,7 @@ void Node::Work::make_part(const fleet::Brief& brief) {
     told_ = std::make_unique<ToldHandlers>();
     decided = read_brief(brief.body, name_, preparation(), *told_);
   }
+  sends_trace_ = decided.trace && !meeting_->coordinates();
   const plan::Options options = options_by(decided, preparation(), name_);
   composition_ = std::make_shared<embed::Composition>(std::move(*preparation_), options);
   preparation_.reset();
@@ -349,7 +358,9 @@ void Node::Work::finish_if_over() {
   if (!result_.result.ok && !error_) error_ = result_.result.error;
   std::string report = to_json(result_.result);
   if (report.size() > kReportBytesMax) report = "{}";
-  if (!leaves_.load()) meeting_->finished(report); // else the others hear that it has left
+  if (leaves_.load()) return; // the others hear that it has left
+  const size_t bytes_most = kReportBytesMax - report.size();
+  meeting_->finished(report, sends_trace_ ? write_node_trace(run_->trace(), bytes_most) : "");
 }
 
 } // namespace millrace::node

@@ -46,8 +46,9 @@ struct NodeHooks {
 };
 
 struct NodeResult {
-  Result result;                              // its part's; the error is that of the whole run
-  std::map<std::string, std::string> reports; // on the coordinator: those of the other nodes, JSON by name
+  Result result; // its part's; the error is that of the whole run
+  // On the coordinator: those of the other nodes, JSON by name. Traces if they were decided.
+  std::map<std::string, std::string> reports, traces;
   bool has_run = false;
 };
 

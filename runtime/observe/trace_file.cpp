@@ -3,8 +3,10 @@
 #include "observe/trace_file.h"
 
 #include <algorithm>
+#include <cmath>
 #include <nlohmann/json.hpp>
 #include <ostream>
+#include <utility>
 
 namespace millrace {
 
@@ -13,28 +15,28 @@ namespace {
 constexpr uint64_t kIndexMask = (uint64_t{1} << kTraceIndexBits) - 1;
 
 struct Placed {
-  TraceSpan span;
-  size_t track;
+  TraceEvent event;
+  size_t run, track;
+  int64_t begin_ns; // since the first trace began
 };
 
 class Writer {
  public:
-  Writer(const TraceOfRun& run, std::ostream& out) : run_(run), out_(out) {}
+  Writer(const std::vector<TraceOfRun>& runs, std::ostream& out) : runs_(runs), out_(out) {}
 
   void write() {
     out_ << R"({"displayTimeUnit":"ns","traceEvents":[)"
          << "\n";
-    name("process_name", 0, run_.name.empty() ? "millrace" : run_.name);
-    uint64_t forgotten = 0;
-    for (size_t t = 0; t < run_.rings.size(); ++t) {
-      const TraceRing& ring = *run_.rings[t];
-      name("thread_name", t, ring.name());
-      forgotten += ring.forgotten();
-      for (const TraceSpan& span : ring.spans()) spans_.push_back({span, t});
+    uint64_t forgotten = 0, left_out = 0;
+    for (size_t r = 0; r < runs_.size(); ++r) {
+      add(r);
+      forgotten += runs_[r].forgotten;
+      left_out += runs_[r].left_out;
     }
-    for (const Placed& placed : spans_) slice(placed);
+    for (const Placed& placed : placed_) slice(placed);
     arrows();
-    out_ << "\n],\"otherData\":{\"forgotten_spans\":\"" << forgotten << "\"}}\n";
+    out_ << "\n],\"otherData\":{\"forgotten_spans\":\"" << forgotten << "\",\"left_out_spans\":\"" << left_out
+         << "\"}}\n";
   }
 
  private:
@@ -44,49 +46,66 @@ class Writer {
     out_ << json.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
   }
 
-  void name(const char* what, size_t track, const std::string& text) {
-    event({{"ph", "M"}, {"name", what}, {"pid", 1}, {"tid", track}, {"args", {{"name", text}}}});
+  void name(const char* what, size_t run, size_t track, const char* key, const std::string& text) {
+    event({{"ph", "M"}, {"name", what}, {"pid", run + 1}, {"tid", track}, {"args", {{key, text}}}});
   }
 
-  double us(int64_t ticks) const { return run_.clock.ns(ticks) / 1000; }
+  void add(size_t r) {
+    const TraceOfRun& run = runs_[r];
+    name("process_name", r, 0, "name", run.name.empty() ? "millrace" : run.name);
+    if (run.left_out > 0)
+      name("process_labels", r, 0, "labels", std::to_string(run.left_out) + " older events are missing");
+    // Another node says when its trace began: any number may be said.
+    const uint64_t shift = static_cast<uint64_t>(run.begin_ns) - static_cast<uint64_t>(runs_[0].begin_ns);
+    for (size_t t = 0; t < run.tracks.size(); ++t) {
+      name("thread_name", r, t, "name", run.tracks[t].name);
+      for (const TraceEvent& one : run.tracks[t].events)
+        placed_.push_back({one, r, t, static_cast<int64_t>(static_cast<uint64_t>(one.begin_ns) + shift)});
+    }
+  }
+
+  static double us(int64_t ns) { return static_cast<double>(ns) / 1000; }
 
   void slice(const Placed& placed) {
     static constexpr const char* kCategories[] = {"handler", "source", "copy", "clock"};
-    const TraceSpan& span = placed.span;
-    const bool instant = span.kind == TraceKind::admit;
+    const TraceOfRun& run = runs_[placed.run];
+    const TraceEvent& one = placed.event;
+    const bool instant = one.kind == TraceKind::admit;
     nlohmann::ordered_json json = {{"ph", instant ? "i" : "X"},
-                                   {"name", instant ? "tick" : run_.steps[span.step]},
-                                   {"cat", kCategories[static_cast<size_t>(span.kind)]},
-                                   {"pid", 1},
+                                   {"name", instant ? "tick" : run.steps[one.step]},
+                                   {"cat", kCategories[static_cast<size_t>(one.kind)]},
+                                   {"pid", placed.run + 1},
                                    {"tid", placed.track},
-                                   {"ts", us(span.begin)}};
+                                   {"ts", us(placed.begin_ns)}};
     if (instant)
       json["s"] = "t"; // drawn on its track
     else
-      json["dur"] = std::max(us(span.end) - us(span.begin), 0.0);
-    if (span.kind == TraceKind::read)
-      json["args"] = {{"value", span.trace_id}};
+      json["dur"] = us(one.duration_ns);
+    if (one.kind == TraceKind::read)
+      json["args"] = {{"value", one.trace_id}};
     else
-      json["args"] = {{"tick", span.trace_id & kIndexMask}, {"clock", run_.clocks[span.trace_id >> kTraceIndexBits]}};
+      json["args"] = {{"tick", one.trace_id & kIndexMask}, {"clock", run.clocks[one.trace_id >> kTraceIndexBits]}};
     event(json);
   }
 
-  // Draws an arrow from each call of a tick to the next one if that is on another track.
+  // Draws an arrow from each call of a tick to the next one if that is on another track. A tick has one id on all
+  // nodes.
   void arrows() {
-    std::erase_if(spans_, [](const Placed& placed) {
-      return placed.span.kind == TraceKind::admit || placed.span.kind == TraceKind::read;
+    std::erase_if(placed_, [](const Placed& placed) {
+      return placed.event.kind == TraceKind::admit || placed.event.kind == TraceKind::read;
     });
-    std::stable_sort(spans_.begin(), spans_.end(), [](const Placed& a, const Placed& b) {
-      return std::pair(a.span.trace_id, a.span.begin) < std::pair(b.span.trace_id, b.span.begin);
+    std::stable_sort(placed_.begin(), placed_.end(), [](const Placed& a, const Placed& b) {
+      return std::pair(a.event.trace_id, a.begin_ns) < std::pair(b.event.trace_id, b.begin_ns);
     });
     uint64_t id = 0;
-    for (size_t i = 1; i < spans_.size(); ++i) {
-      const Placed &from = spans_[i - 1], &to = spans_[i];
-      if (from.span.trace_id != to.span.trace_id || from.track == to.track) continue;
+    for (size_t i = 1; i < placed_.size(); ++i) {
+      const Placed &from = placed_[i - 1], &to = placed_[i];
+      const bool is_same_track = std::pair(from.run, from.track) == std::pair(to.run, to.track);
+      if (from.event.trace_id != to.event.trace_id || is_same_track) continue;
       ++id;
       const auto end = [&](const char* phase, const Placed& at) {
-        nlohmann::ordered_json json = {{"ph", phase}, {"id", id},        {"name", "tick"},         {"cat", "tick"},
-                                       {"pid", 1},    {"tid", at.track}, {"ts", us(at.span.begin)}};
+        nlohmann::ordered_json json = {{"ph", phase},       {"id", id},        {"name", "tick"},       {"cat", "tick"},
+                                       {"pid", at.run + 1}, {"tid", at.track}, {"ts", us(at.begin_ns)}};
         if (phase[0] == 'f') json["bp"] = "e"; // ends at the enclosing slice, not at the next one
         event(json);
       };
@@ -95,14 +114,25 @@ class Writer {
     }
   }
 
-  const TraceOfRun& run_;
+  const std::vector<TraceOfRun>& runs_;
   std::ostream& out_;
-  std::vector<Placed> spans_;
+  std::vector<Placed> placed_;
   bool first_ = true;
 };
 
 } // namespace
 
-void write_trace(const TraceOfRun& run, std::ostream& out) { Writer(run, out).write(); }
+void add_track(const TraceRing& ring, const TraceClock& clock, TraceOfRun& run) {
+  TraceTrack& track = run.tracks.emplace_back();
+  track.name = ring.name();
+  run.forgotten += ring.forgotten();
+  for (const TraceSpan& span : ring.spans()) {
+    const double begin_ns = clock.ns(span.begin);
+    const double duration_ns = std::max(clock.ns(span.end) - begin_ns, 0.0);
+    track.events.push_back({std::llround(begin_ns), std::llround(duration_ns), span.trace_id, span.step, span.kind});
+  }
+}
+
+void write_trace(const std::vector<TraceOfRun>& runs, std::ostream& out) { Writer(runs, out).write(); }
 
 } // namespace millrace

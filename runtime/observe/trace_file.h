@@ -1,7 +1,8 @@
-// A run's trace as a file that Perfetto and chrome://tracing open: a track per worker, reader and device stream, a
-// slice per call, and arrows that follow a tick from one track to another.
+// A run's trace as a file that Perfetto and chrome://tracing open: a process per node, a track per worker, reader and
+// device stream, a slice per call, and arrows that follow a tick from one track to another.
 #pragma once
 
+#include <cstdint>
 #include <iosfwd>
 #include <string>
 #include <vector>
@@ -10,15 +11,33 @@
 
 namespace millrace {
 
-struct TraceOfRun {
-  std::string name;
-  std::vector<const TraceRing*> rings; // a track each
-  std::vector<std::string> steps;      // by TraceSpan::step
-  std::vector<std::string> clocks;     // by a trace id's bits above kTraceIndexBits
-  TraceClock clock;
+struct TraceEvent {
+  int64_t begin_ns = 0, duration_ns = 0; // since the trace began
+  uint64_t trace_id = 0;                 // the tick's, or the reader's count of values
+  uint32_t step = 0;                     // index into TraceOfRun::steps
+  TraceKind kind{};
+  friend bool operator==(const TraceEvent&, const TraceEvent&) = default;
 };
 
-// To be called when no thread of the run writes its rings any more. Times are microseconds since the start.
-void write_trace(const TraceOfRun& run, std::ostream& out);
+struct TraceTrack {
+  std::string name;
+  std::vector<TraceEvent> events; // in the order in which they ended
+};
+
+struct TraceOfRun {
+  std::string name;
+  int64_t begin_ns = 0; // the trace's time 0 on the run's clock
+  std::vector<TraceTrack> tracks;
+  std::vector<std::string> steps;
+  std::vector<std::string> clocks; // by a trace id's bits above kTraceIndexBits
+  uint64_t forgotten = 0;          // spans that newer ones have overwritten
+  uint64_t left_out = 0;           // events that are missing because a node sent its newest ones only
+};
+
+// To be called when the ring's thread no longer writes it.
+void add_track(const TraceRing& ring, const TraceClock& clock, TraceOfRun& run);
+
+// One process for each of `runs`, which have one clock. Times are microseconds since the trace of the first one began.
+void write_trace(const std::vector<TraceOfRun>& runs, std::ostream& out);
 
 } // namespace millrace

@@ -58,6 +58,28 @@ class Runs(Fleet):
         self.assertIn("main/0>1 to gpu: 200 ticks", edge.said)
         self.assertEqual(set(gpu.report()["handlers"]), {"blur"})
 
+    def test_the_coordinators_trace_has_a_process_for_each_node_on_one_time(self):
+        self.write(THERE_AND_BACK)
+        edge, gpu = self.both("--clock", "realtime", "--rate", 100, "--trace", "all.json")
+        self.ends(edge, 0)
+        self.ends(gpu, 0)
+        trace = json.loads((self.folder / "all.json").read_text())
+        self.assertEqual(trace["otherData"], {"forgotten_spans": "0", "left_out_spans": "0"})
+        events = trace["traceEvents"]
+        pids = {event["args"]["name"]: event["pid"] for event in events if event["name"] == "process_name"}
+        self.assertEqual(set(pids), {"edge", "gpu"})
+        begins = {(event["pid"], event["name"], event["args"]["tick"]): event["ts"] for event in events if event["ph"] == "X"}
+        ways = [tuple(begins.get((pids[node], name, tick)) for node, name in (("edge", "camera"), ("gpu", "blur"), ("edge", "save")))
+                for tick in range(200)]
+        whole = [way for way in ways if None not in way]
+        self.assertEqual(len(whole), edge.report()["handlers"]["save"]["calls"])
+        self.assertGreater(len(whole), 50)
+        # Both clocks are this machine's, so no tick comes before it has left.
+        self.assertEqual([way for way in whole if list(way) != sorted(way)], [])
+        arrows = {phase: {event["id"]: event["pid"] for event in events if event["ph"] == phase} for phase in "sf"}
+        over = [(pid, arrows["f"][arrow]) for arrow, pid in arrows["s"].items() if pid != arrows["f"][arrow]]
+        self.assertGreaterEqual(over.count((pids["edge"], pids["gpu"])), len(whole))
+
     def test_three_nodes_start_in_any_order_and_only_those_that_exchange_ticks_know_each_other(self):
         self.write(THERE_AND_BACK.replace("gpu: {} }", "gpu: {}, cloud: {} }") +
                    "  sheet: { type: file.raw_writer, path: cloud.rgb, node: cloud, input: blur }\n")
@@ -214,6 +236,15 @@ class Failures(Fleet):
             self.assertIn("error MR0601: save (file.raw_writer) failed at tick 0", process.said)
             self.assertIn("on node gpu", process.said)
         self.assertEqual(edge.report()["error"]["code"], "MR0601")
+
+    def test_2_8_a_node_where_nothing_moves_names_the_handler_that_hangs_on_another_one(self):
+        self.write(THERE_AND_BACK.replace("type: image.blur", "type: trouble.bad, in: process, does: hang, at: 7"))
+        edge = self.edge()
+        gpu = self.other("gpu", "--plugin-path", TROUBLE)
+        edge.until(r"warning MR0603: nothing has moved for 2\.\d s\n(  .*\n)*"
+                   r"  on gpu: blur \(trouble\.bad\) has been in process for longer than 2 s \(tick 7\)\n")
+        self.assertIn("\n  from gpu waits for main/1>2 (tick 7)\n", edge.said)
+        self.assertNotIn("MR0603", gpu.said)  # something is under way there
 
     def test_7_9_a_node_that_stays_away_ends_a_run_whose_clock_waits(self):
         self.write(THERE_AND_BACK.replace("count: 200", "count: 100000"))

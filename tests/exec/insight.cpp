@@ -279,6 +279,11 @@ TEST_CASE("2.8: under realtime a window that stays full is a standstill, though 
     standstill_told = standstill_told || line.find("waits for room") != std::string::npos;
     told_changed.notify_all();
   };
+  std::vector<std::string> told; // to other nodes, first
+  setup.options.on_waiting = [&](const std::vector<std::string>& lines) {
+    if (told.empty()) told = lines;
+  };
+  setup.options.waiting_elsewhere = [] { return std::vector<std::string>{"on gpu: detect is in a call"}; };
   Pipeline p;
   p.clock(graph::ClockMode::realtime, 100);
   p.add("source", "t.count", {{"count", "40"}});
@@ -290,6 +295,9 @@ TEST_CASE("2.8: under realtime a window that stays full is a standstill, though 
   CHECK(said.find("warning MR0603: nothing has moved for 0.") != std::string::npos);
   CHECK(said.find("stuck has not published what it owes (tick 1)") != std::string::npos);
   CHECK(said.find("gate of stuck waits for room") != std::string::npos);
+  CHECK(said.find("\n  on gpu: detect is in a call\n") != std::string::npos);
+  REQUIRE(!told.empty());
+  CHECK(told[0] == "stuck has not published what it owes (tick 1)");
 }
 
 TEST_CASE("2.8: under realtime to wait for the next beat is no standstill") {

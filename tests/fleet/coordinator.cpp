@@ -578,4 +578,26 @@ TEST_CASE("a peer that has proved to be one node cannot offer for another") {
   CHECK(fleet.compiles == 1);
 }
 
+TEST_CASE("2.8: each node hears what the others wait for, until they go on or are away") {
+  Fleet fleet;
+  fleet.start();
+  State gpu{State::Step::runs, 1, "plan", "", {}, {}, "", {"detect is in a call"}};
+  fleet.say(2, gpu);
+  CHECK(fleet.orders[1].waits == std::vector<std::string>{"on gpu: detect is in a call"});
+  CHECK(fleet.orders[2].waits.empty());
+  fleet.said.clear();
+  fleet.say(2, gpu);
+  CHECK(fleet.said.empty()); // nothing new
+  gpu.waits.clear();
+  fleet.say(2, gpu);
+  CHECK(fleet.orders[1].waits.empty());
+  gpu.waits = {"detect is in a call"};
+  fleet.say(2, gpu);
+  fleet.away(2);
+  fleet.coordinator->back(1, fleet.now_ns); // says again what holds
+  fleet.poll();
+  CHECK(fleet.orders[1].step == Order::Step::start);
+  CHECK(fleet.orders[1].waits.empty());
+}
+
 } // namespace millrace::fleet

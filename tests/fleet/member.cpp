@@ -242,4 +242,25 @@ TEST_CASE("2.6: a run that fails before its start is told with the state") {
   CHECK(!played.last.failure);
 }
 
+TEST_CASE("2.8: a member says what its run waits for while it runs, and tells what others wait for when that changes") {
+  Played gpu;
+  gpu.member.waits({"too early"});
+  gpu.run();
+  CHECK(gpu.last.waits.empty());
+  gpu.member.waits({"a line"});
+  gpu.poll();
+  CHECK(gpu.last.waits == std::vector<std::string>{"a line"});
+  Order order{Order::Step::start, 77, 1, "plan", 5, false, {}, {}, {"on edge: it is late"}};
+  for (int times = 0; times < 2; ++times) gpu.hear(order);
+  REQUIRE(gpu.types() == std::vector<Type>{Type::waits});
+  CHECK(gpu.events[0].lines == order.waits);
+  order.waits.clear();
+  gpu.hear(order);
+  REQUIRE(gpu.events.size() == 2);
+  CHECK(gpu.events[1].lines.empty());
+  gpu.member.finished("{}");
+  gpu.poll();
+  CHECK(gpu.last.waits.empty());
+}
+
 } // namespace millrace::fleet

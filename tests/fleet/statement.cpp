@@ -33,8 +33,9 @@ TEST_CASE("every statement is read as it was written, down to the largest number
   for (const Statement& statement :
        {Statement(Offer{"gpu", UINT64_MAX, "1.2", "a hash", R"({"facts":"\"{["})"}),
         Statement(State{State::Step::unable, UINT32_MAX, "plan", "{}", an_error(), failure}),
-        Statement(State{State::Step::done, 1, "plan", "{}", {}, {}}), Statement(Brief{3, "plan", "{}"}),
-        Statement(Order{Order::Step::start, 9, 3, "plan", INT64_MIN, true, failure, an_error()}),
+        Statement(State{State::Step::done, 1, "plan", "{}", {}, {}, R"({"tracks": []})", {"a line"}}),
+        Statement(Brief{3, "plan", "{}"}),
+        Statement(Order{Order::Step::start, 9, 3, "plan", INT64_MIN, true, failure, an_error(), {"on gpu: a line"}}),
         Statement(Question{UINT64_MAX, R"({"handler": 5})"}), Statement(Answer{1, ""})}) {
     const std::string text = to_text(statement);
     CHECK(again(text) == text);
@@ -59,6 +60,14 @@ TEST_CASE("an error with many notes still makes a statement, with the first ones
   std::string why;
   REQUIRE_MESSAGE(read_statement(to_text(unable), read, why), why);
   CHECK(std::get<State>(read).error->notes.size() == kNotesMax);
+}
+
+TEST_CASE("of many lines that say what is waited for the first ones are said") {
+  const State runs{State::Step::runs, 1, "plan", "", {}, {}, "", std::vector<std::string>(40, "a line")};
+  Statement read;
+  std::string why;
+  REQUIRE_MESSAGE(read_statement(to_text(runs), read, why), why);
+  CHECK(std::get<State>(read).waits.size() == kWaitsMax);
 }
 
 TEST_CASE("a body is any text, and a name that is no UTF-8 still makes a statement") {
@@ -86,6 +95,8 @@ TEST_CASE("a statement that is not one is refused, and says why") {
   CHECK(refusal(state + R"("done","error":{"code":1}}})") == "it lacks what");
   CHECK(refusal(state + R"("done","error":{"code":1,"what":"","notes":[1]}}})") == "a note is no text");
   CHECK(refusal(state + R"("done","error":[]}})") == "it lacks code");
+  CHECK(refusal(state + R"("runs","waits":"x"}})") == "waits is no list of at most 16 lines");
+  CHECK(refusal(state + R"("runs","waits":[1]}})") == "a line of waits is no text");
   CHECK(refusal(R"({"order":{"step":"refused","process":1,"epoch":0,"brief":"","zero_ns":0,"stop":false}})") ==
         "it refuses and does not say why");
 }

@@ -97,6 +97,7 @@ Decided realtime_at_25() {
   decided.ticks_max = 500;
   decided.duration_s = 2.5;
   decided.round_trip_ns = 3'000'000;
+  decided.trace = true;
   return decided;
 }
 
