@@ -14,6 +14,8 @@ class Timeline {
   virtual ~Timeline() = default;
   virtual int64_t now_ns() const = 0;
   virtual bool is_virtual() const { return false; }
+  // Several machines may share this time: now_ns() is at most so far off what they share. 0: it is theirs exactly.
+  virtual int64_t error_ns() const { return 0; }
 };
 
 class MonotonicTime final : public Timeline {

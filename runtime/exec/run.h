@@ -79,9 +79,9 @@ struct RunOptions {
   // Set: one thread, simulated workers, no wall time (semantics.md 1.2 virtual, 4.10). wait() drives the run, if no
   // VirtualDriver has driven it before.
   device::VirtualTime* virtual_time = nullptr;
-  // The time that threads run by, which goes on as fast as the machine's; it must outlive the run. Deadlines that
-  // handlers see are in this time, and so is mr_host::now_ns. Null: the machine's monotonic time. Not together with
-  // virtual_time.
+  // The run's own time, which must outlive the run. It goes as fast as the machine's, or as virtual_time where that is
+  // set, give or take 900 ppm. Deadlines that handlers see are in this time, and so is mr_host::now_ns. Null: the
+  // machine's monotonic time, or virtual_time.
   const device::Timeline* time = nullptr;
   // When all clocks begin, in the run's time, and not negative: media time 0 is then, and duration_ns counts from it.
   // No clock ticks before. Beats that are over when the run comes to look are skipped.

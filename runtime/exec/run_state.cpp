@@ -29,9 +29,10 @@ RunState::RunState(const plan::Plan& the_plan, const graph::Graph& the_graph, pl
       devices(std::move(the_devices)),
       begin_ns_(the_options.begin_ns) {
   const plan::Plan& plan = epoch.plan;
-  MR_ASSERT(!options.time || !options.virtual_time, "a run has one time");
   MR_ASSERT(options.begin_ns == kAtFirstLook || options.begin_ns >= 0, "a run cannot begin at a negative time");
-  time = options.virtual_time ? options.virtual_time : options.time ? options.time : &monotonic;
+  time = &monotonic;
+  if (options.virtual_time) time = options.virtual_time;
+  if (options.time) time = options.time;
   is_virtual = options.virtual_time != nullptr;
   has_devices = plan.domains.size() > 1;
   several_threads = !is_virtual && (plan.threads > 1 || !plan.crossings.empty()); // a link has a thread of its own

@@ -28,7 +28,8 @@ class VirtualDriver {
   VirtualDriver(const VirtualDriver&) = delete;
   VirtualDriver& operator=(const VirtualDriver&) = delete;
 
-  // A run that was started on this time. It must outlive the last drive().
+  // A run that was started on this time, of which it may have its own (RunOptions::time). It must outlive the last
+  // drive().
   void add(Run& run);
   // Called again and again at each instant: moves all that can be moved at this instant, and returns true if something
   // moved. Its later events it schedules on the time itself.

@@ -60,7 +60,8 @@ inline constexpr int64_t kPingEveryNs = 500 * kMillisecond;
 inline constexpr int64_t kSuspectAfterNs = 1'500 * kMillisecond; // three pings were not answered
 inline constexpr int64_t kAwayAfterNs = 3 * kSecond;             // six
 inline constexpr uint32_t kRoundTripsKept = 16;                  // 8 s of pings, from which the least is taken
-inline constexpr int64_t kDriftPpmMax = 200;                     // two machines' clocks, to each other
+// Two machines' clocks, to each other: each is within 200 ppm of the true time, and 1.0002 / 0.9998 is 400.08 ppm.
+inline constexpr int64_t kDriftPpmMax = 401;
 inline constexpr int64_t kStateEveryNs = 5 * kMillisecond;
 inline constexpr uint32_t kStateEveryParcels = 8;
 inline constexpr int64_t kRedialFirstNs = 100 * kMillisecond, kRedialMaxNs = 5 * kSecond;

@@ -234,7 +234,8 @@ void Meeting::look_at_time() {
     for (Peer& peer : peers_) {
       const net::Heartbeat::Offset offset = peer.session->offset(now);
       if (offset.known && peer.link != 0) coordinator_->round_trip(peer.link, offset.round_trip_ns);
-      if (offset.known && &peer == coordinator_peer_ && !peer.is_away) time_.follow(offset.offset_ns);
+      if (offset.known && &peer == coordinator_peer_ && !peer.is_away)
+        time_.follow({offset.offset_ns, offset.error_ns});
     }
     if (start_ns_) start(*start_ns_);
     look_at_compile(now);
@@ -407,7 +408,7 @@ void Meeting::start(int64_t zero_ns) {
   start_ns_ = zero_ns;
   if (!coordinates() && !offset.known) return;
   start_ns_.reset();
-  time_.begin(zero_ns, offset.offset_ns);
+  time_.begin(zero_ns, {offset.offset_ns, offset.error_ns});
   is_started_ = true;
   for (Peer& peer : peers_)
     if (peer.plan.dials()) follow(peer);

@@ -9,7 +9,7 @@
 namespace millrace::test {
 
 NodeRuns::NodeRuns(const Pipeline& pipeline, const std::vector<std::string>& names, const Setup& setup,
-                   device::VirtualTime& time)
+                   device::VirtualTime& time, const std::vector<const device::Timeline*>& own_times)
     : names_(names) {
   for (size_t n = 0; n < names_.size(); ++n) {
     Setup own = setup;
@@ -17,6 +17,7 @@ NodeRuns::NodeRuns(const Pipeline& pipeline, const std::vector<std::string>& nam
     own.node = static_cast<uint32_t>(n);
     own.virtual_time = true;
     own.time = &time;
+    if (!own_times.empty()) own.options.time = own_times[n];
     own.options.on_failure = [this, n](const exec::FailureRecord& failure) { tell_all(n, failure); };
     runs_.push_back(std::make_unique<Compiled>(pipeline, own));
     if (std::getenv("MILLRACE_SHOW")) std::puts(plan::print_text(runs_.back()->plan()).c_str());

@@ -14,9 +14,9 @@ namespace millrace::test {
 
 class NodeRuns {
  public:
-  // `setup` is that of each node. Virtual time is set.
+  // `setup` is that of each node. Virtual time is set. `own_times`: the nodes' own, by node; empty: the virtual one.
   NodeRuns(const Pipeline& pipeline, const std::vector<std::string>& names, const Setup& setup,
-           device::VirtualTime& time);
+           device::VirtualTime& time, const std::vector<const device::Timeline*>& own_times = {});
 
   // A crossing as the plans of both nodes have it.
   struct Crossing {

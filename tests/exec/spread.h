@@ -25,7 +25,8 @@ struct Link {
 
 struct Nodes {
   std::vector<std::string> names = {"home"};
-  std::function<Link(size_t from, size_t to)> link = [](size_t, size_t) { return Link{}; };
+  std::function<Link(size_t from, size_t to)> link = [](size_t, size_t) { return Link{}; }; // asked for each message
+  std::vector<const device::Timeline*> own_times; // by node; empty: the virtual time
 };
 
 // A parcel with bytes of its own, as a network carries it.
@@ -33,7 +34,7 @@ struct Message;
 
 class Spread {
  public:
-  // `setup` is that of each node. Virtual time is set.
+  // `setup` is that of each node. Virtual time is set, to `setup.time` if that is there.
   Spread(const Pipeline& pipeline, const Nodes& nodes, const Setup& setup = {});
   ~Spread();
   // The first error of any node, and what the handlers of all nodes saw.
@@ -42,6 +43,7 @@ class Spread {
   // The parcels that went over links, without ends.
   uint64_t parcels() const { return parcels_; }
   int64_t now_ns() const { return time_.now_ns(); }
+  Report report_of(size_t node) { return runs_[node].live().report(); } // after run()
 
  private:
   struct Crossing;
@@ -50,7 +52,8 @@ class Spread {
   int64_t arrival_ns(size_t from, size_t to, int64_t bytes);
 
   Nodes nodes_;
-  device::VirtualTime time_;
+  device::VirtualTime time_here_;
+  device::VirtualTime& time_;
   NodeRuns runs_;
   std::vector<std::unique_ptr<Crossing>> crossings_;
   std::map<std::pair<size_t, size_t>, int64_t> free_at_ns_; // when a link has sent what it was given

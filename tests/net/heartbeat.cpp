@@ -101,7 +101,7 @@ TEST_CASE("the clocks drift, so an old answer counts for less") {
   const int64_t at_once = heartbeat.offset(2 * kMillisecond).error_ns;
   CHECK(at_once >= kMillisecond);
   CHECK(heartbeat.offset(10 * kSecond).error_ns - at_once >= 10 * kSecond * kDriftPpmMax / 1'000'000 - 1000);
-  // 200 ppm of 10 s are 2 ms, so that an answer which took longer is the better one now.
+  // 401 ppm of 10 s are 4 ms, so that an answer which took longer is the better one now.
   answer(heartbeat, {10 * kSecond, 0, 2 * kMillisecond, 0, 2 * kMillisecond});
   CHECK(heartbeat.offset(10 * kSecond).round_trip_ns == 4 * kMillisecond);
 }

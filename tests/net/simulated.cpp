@@ -366,8 +366,8 @@ TEST_CASE("the offset of two clocks is within its error, though they drift and o
 
 TEST_CASE("an answer that waited long makes the offset's error larger by the drift of that time") {
   Heartbeat heartbeat;
-  // 0.15 ms there and back, and a second between them, in which the peer's clock gains 0.2 ms.
-  constexpr int64_t kWayNs = 150'000, kGainNs = 200'000;
+  // 0.3 ms there and back, and a second between them, in which the peer's clock gains 0.4 ms.
+  constexpr int64_t kWayNs = 300'000, kGainNs = 400'000;
   heartbeat.answered({0, kWayNs, kWayNs + kSecond + kGainNs}, kSecond + 2 * kWayNs);
   const Heartbeat::Offset offset = heartbeat.offset(kSecond + 2 * kWayNs);
   REQUIRE(offset.known);
