@@ -12,6 +12,7 @@ ExitCode exit_code_of(const Error& error) {
     case code::crossing_too_large: return kInvalidPipeline; // it cannot be spread over its nodes: nothing ran
     case code::other_pipeline:
     case code::unreachable_node:
+    case code::other_peer:
     case code::other_version:
     case code::unknown_peer:
     case code::running_already:

@@ -237,10 +237,15 @@ void Coordinator::end_question(std::string answer) {
 }
 
 void Coordinator::refuse(const Error& error) {
-  if (phase_ != Phase::compiling) return;
+  if (phase_ == Phase::compiling) call_off(error);
+}
+
+void Coordinator::call_off(const Error& error) {
+  if (phase_ == Phase::running || phase_ == Phase::ending) return;
   failure_ = hopeless_failure(options_.nodes[0], error.code, "");
   failure_->error = error;
   end();
+  forget_question(); // whoever compiles need not go on
 }
 
 void Coordinator::stop(int64_t now_ns) {

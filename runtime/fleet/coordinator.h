@@ -100,6 +100,8 @@ class Coordinator {
   // One part for each node, by number; all have one hash.
   void compiled(std::vector<Part> parts, int64_t now_ns);
   void refuse(const Error& error);
+  // Before the start: it is over for all, by this.
+  void call_off(const Error& error);
   // While it compiles: asks the node. There is one question at a time; a node that is away is asked once it is back.
   void ask(uint32_t node, std::string body);
   void forget_question(); // it counts as not answered

@@ -19,7 +19,8 @@ constexpr fleet::Link kOwnLink = 1; // from the coordinator to the member in its
 constexpr int64_t kResumeNs =
     30'000'000'000; // so long the ticks of a `reliable` crossing wait for a peer (7.9) at most
 constexpr int64_t kSecondProcessNs =
-    6'000'000'000; // a process that is refused for so long is told that it is a second one
+    6'000'000'000;                              // a process that is refused for so long is told that it is a second one
+constexpr int64_t kOtherPeerNs = 6'000'000'000; // so long another node may answer before this one gives up
 constexpr int64_t kMeasureWithinNs = 2'000'000'000;
 constexpr int64_t kLinksWithinNs = 5'000'000'000;
 constexpr std::chrono::milliseconds kPartWithin{3000}, kLookAtTimeEvery{50};
@@ -97,6 +98,10 @@ void Meeting::join(const PeerPlan& plan) {
   link.endpoints = plan.endpoints;
   link.tls = &tls_;
   link.tell = [this, &peer](const net::Event& event, const std::string& why) { hear(peer, event, why); };
+  link.tell_other = [this, &peer](const std::string& why) {
+    peer.other = why;
+    peer.other_since_ns = std::min(peer.other_since_ns, now_ns());
+  };
   peer.session = &reactor_.add(link);
   if (plan.name == options_.nodes[0]) coordinator_peer_ = &peer;
 }
@@ -131,7 +136,7 @@ void Meeting::hear(Peer& peer, const net::Event& event, const std::string& why) 
     case met:
     case back:
       set_away(peer, false);
-      peer.refused_since_ns = INT64_MAX;
+      peer.refused_since_ns = peer.other_since_ns = INT64_MAX;
       if (coordinates()) {
         if (event.type == met) {
           if (peer.link != 0) coordinator_->gone(peer.link, now_ns());
@@ -160,7 +165,9 @@ void Meeting::hear(Peer& peer, const net::Event& event, const std::string& why) 
       }
       break;
     case dial:
-      if (event.lane == 0 && !why.empty()) peer.why = why;
+      if (event.lane != 0) break;
+      if (!why.empty()) peer.why = why;
+      look_at_other(peer);
       break;
     case refused:
     case was_refused: hear_refusal(peer, event); break;
@@ -203,6 +210,30 @@ void Meeting::look_at_second(int64_t now_ns) {
   if (is_started_)
     add({.type = Task::Type::fail, .failure = fleet::RunFailure{error, name_, "", fleet::kNoTick, true}});
   add({.type = Task::Type::over, .error = std::move(error)});
+}
+
+// The attempt before has tried all addresses. If the peer was at one of them, it has been met.
+void Meeting::look_at_other(Peer& peer) {
+  const std::string other = std::exchange(peer.other, "");
+  if (other.empty()) peer.other_since_ns = INT64_MAX;
+  const bool is_needed = coordinates() || &peer == coordinator_peer_ || (prepared_ && !peer.ends.empty());
+  if (is_started_ || !is_needed || peer.other_since_ns == INT64_MAX) return;
+  if (now_ns() - peer.other_since_ns < kOtherPeerNs) return;
+  peer.other_since_ns = INT64_MAX;
+  Error error{
+      code::other_peer,
+      "somebody else answers as " + peer.plan.name,
+      {},
+      {other, peer.plan.name + " has another key than the one that was told here, or the address is another machine's"},
+      "",
+      "millrace nodes forget " + peer.plan.name + ", then millrace nodes add " + peer.plan.name + " ID ADDRESS"};
+  if (peer.plan.is_id_declared) error.edit = "nodes: { " + peer.plan.name + ": { id: ID, address: ADDRESS } }";
+  if (coordinates())
+    coordinator_->call_off(error);
+  else if (&peer == coordinator_peer_)
+    add({.type = Task::Type::over, .error = std::move(error)});
+  else
+    member_.unable(*std::exchange(prepared_, std::nullopt), error);
 }
 
 // All nodes end by this, at once.

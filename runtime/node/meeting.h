@@ -131,6 +131,9 @@ class Meeting {
     int64_t refused_since_ns = INT64_MAX; // as a second process of this node
     fleet::Link link = 0;                 // on the coordinator: the process that was met last
     std::string why;                      // it cannot be reached
+    // Another node than the peer answered, in this attempt to reach it, and in all since then.
+    std::string other;
+    int64_t other_since_ns = INT64_MAX;
   };
 
   int64_t now_ns() const { return machine_time_.now_ns(); }
@@ -166,6 +169,7 @@ class Meeting {
   void look_at_patience(int64_t now_ns);
   void look_at_second(int64_t now_ns);
   int64_t resume_ns() const;
+  void look_at_other(Peer& peer);
   bool has_delivered(const Peer& peer, const embed::LinkEnd& end, int64_t waited_ns) const;
   void fail_for_good(Error error);
   Peer* peer_of(fleet::Link link);

@@ -84,6 +84,7 @@ std::vector<PeerPlan> peers_of(const graph::Graph& graph, const std::string& nod
     peer.name = name;
     try {
       peer.id = id_of(declared, known, folder);
+      peer.is_id_declared = !declared.id.empty();
       if (is_dialled_by(graph, name, node)) {
         const bool is_named = coordinates && !coordinator.empty();
         peer.endpoints = is_named ? coordinator : addresses_of(declared, known.find(peer.id));

@@ -17,6 +17,7 @@ struct PeerPlan {
   std::string name;
   std::optional<Error> missing; // why there can be no link to it: its id or its address is not known here
   net::NodeId id;
+  bool is_id_declared = false;          // by the pipeline; else it stands in the list
   std::vector<net::Endpoint> endpoints; // to dial, in this order; empty: the peer dials
   bool dials() const { return !endpoints.empty(); }
 };

@@ -164,8 +164,16 @@ class Refusals(Fleet):
         self.assertIn(f"error {code}: ", process.said)
         for word in words:
             self.assertIn(word, process.said)
+        self.nothing_ran(process)
+
+    def nothing_ran(self, *processes):
+        """No tick has run, and nothing is in the file of a handler that was made ready."""
         written = self.folder / "out.rgb"
         self.assertEqual(written.stat().st_size if written.exists() else 0, 0)
+        for process in processes:
+            self.assertNotIn("all nodes are ready", process.said)
+            if process.report_path.exists():
+                self.assertEqual(process.report()["ticks"]["run"], 0)
 
     def test_another_pipeline_is_refused_and_the_others_wait_on(self):
         self.write(THERE_AND_BACK)
@@ -185,15 +193,50 @@ class Refusals(Fleet):
         self.refused(Process(self, "gpu", "gpu"), "MR0802", "gpu is to dial edge, and has no address of it",
                      "--coordinator ADDRESS")
 
-    def test_somebody_else_at_the_coordinators_address_is_told(self):
+    def takes_for(self, machine, node, other):
+        """On this machine the node has the id of another one."""
+        self.call(machine, "nodes", "forget", node)
+        self.call(machine, "nodes", "forget", other)
+        self.call(machine, "nodes", "add", node, json.loads(self.call(other, "identity", "--json"))["id"])
+
+    def test_somebody_else_at_the_coordinators_address_ends_a_node_after_a_while_and_no_other_one(self):
         self.write(THERE_AND_BACK, "edge", "gpu", "stranger")
-        self.call("gpu", "nodes", "forget", "edge")
-        stranger = json.loads(self.call("stranger", "identity", "--json"))["id"]
-        self.call("gpu", "nodes", "forget", "stranger")
-        self.call("gpu", "nodes", "add", "edge", stranger)
-        self.edge()
+        self.takes_for("gpu", "edge", "stranger")
+        edge = self.edge()
         gpu = self.other("gpu")
-        gpu.until(r"waiting for edge \(.*somebody else answers as edge")
+        gpu.until(rf"waiting for edge \({self.address}: another node than edge answers: mr:\S+, not mr:\S+\)")
+        self.refused(gpu, "MR0803", "somebody else answers as edge", f"{self.address}: another node than edge answers: ",
+                     "try: millrace nodes forget edge, then millrace nodes add edge ID ADDRESS")
+        edge.until("waiting for gpu")
+        edge.process.send_signal(signal.SIGINT)
+        self.ends(edge, 130)
+        self.nothing_ran(edge)
+
+    def test_somebody_else_at_an_address_that_the_coordinator_dials_ends_all(self):
+        with socket.socket() as free:
+            free.bind(("127.0.0.1", 0))
+            at = f"127.0.0.1:{free.getsockname()[1]}"
+        stranger = json.loads(self.call("stranger", "identity", "--json"))["id"]
+        self.write(THERE_AND_BACK.replace("gpu: {}", f"gpu: {{ address: '{at}', id: '{stranger}' }}, cloud: {{}}") +
+                   "  sheet: { type: null.sink, node: cloud, input: camera }\n", "edge", "gpu", "cloud")
+        edge = self.edge()
+        cloud = self.other("cloud")
+        Process(self, "gpu", "gpu").until("listening at")
+        self.refused(edge, "MR0803", f"{at}: another node than gpu answers: ",
+                     "try: nodes: { gpu: { id: ID, address: ADDRESS } }")
+        self.refused(cloud, "MR0803", "somebody else answers as gpu")
+
+    def test_somebody_else_in_place_of_a_node_with_which_ticks_are_exchanged_ends_all(self):
+        self.write(THERE_AND_BACK.replace("gpu: {} }", "gpu: {}, cloud: {} }") +
+                   "  sheet: { type: null.sink, node: cloud, input: blur }\n", "edge", "gpu", "cloud", "stranger")
+        edge = self.edge()
+        gpu = self.other("gpu", "--listen", "127.0.0.1:0")
+        at = gpu.until(r"listening at (\S+)").group(1)
+        self.takes_for("cloud", "gpu", "stranger")
+        self.call("cloud", "nodes", "add", "gpu", json.loads(self.call("stranger", "identity", "--json"))["id"], at)
+        cloud = self.other("cloud")
+        for process in (edge, gpu, cloud):
+            self.refused(process, "MR0812", "cloud cannot do its part", "error MR0803: somebody else answers as gpu", at)
 
     def test_a_part_that_cannot_be_made_ends_all_before_the_start(self):
         self.write(THERE_AND_BACK.replace("type: image.blur", "type: image.blur, device: cuda:0"))

@@ -272,6 +272,30 @@ TEST_CASE("a node that nobody needs is given up after 30 s, and the others end w
   CHECK(!fleet.failure);
 }
 
+TEST_CASE("MR0803: a coordinator that is called off before the start ends all, also those that come later") {
+  Fleet fleet;
+  fleet.offer(1, "edge", 10);
+  const Error error{code::other_peer, "somebody else answers as gpu", {}, {}, {}, {}};
+  fleet.coordinator->call_off(error);
+  fleet.pass(0);
+  CHECK(fleet.overs == 1);
+  REQUIRE(fleet.failure);
+  CHECK(fleet.failure->error.code == code::other_peer);
+  CHECK(fleet.orders[1].step == Order::Step::over);
+  fleet.offer(2, "gpu", 20);
+  CHECK(fleet.orders[2].step == Order::Step::over);
+  CHECK(fleet.orders[2].error->code == code::other_peer);
+}
+
+TEST_CASE("A coordinator that is called off after the start goes on") {
+  Fleet fleet;
+  fleet.start();
+  fleet.coordinator->call_off({code::other_peer, "somebody else answers as gpu", {}, {}, {}, {}});
+  fleet.pass(0);
+  CHECK(fleet.overs == 0);
+  CHECK(!fleet.orders[1].failure);
+}
+
 TEST_CASE("MR0804: a needed node that leaves ends the run of all at once") {
   Fleet fleet;
   fleet.start();

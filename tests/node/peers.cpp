@@ -111,6 +111,7 @@ TEST_CASE("a node knows its peers from peers.txt, and dials the pipeline's addre
   REQUIRE(peers.size() == 2);
   CHECK(peers[0].name == "home");
   CHECK(peers[0].id == id_with(1));
+  CHECK(!peers[0].is_id_declared);
   CHECK(peers[0].dials());
   CHECK(addresses_of(peers[0]) == std::vector<std::string>{"home.local:9", "10.0.0.1:7", "10.0.0.2:7433"});
   CHECK(peers[1].name == "far");
@@ -142,6 +143,7 @@ TEST_CASE("a node whose id is in the pipeline needs no list") {
   graph.nodes[0].id = net::to_text(id_with(2));
   const PeerPlan peer = peers_of(graph, "gpu", folder.path(), {}).at(0);
   CHECK(peer.id == id_with(2));
+  CHECK(peer.is_id_declared);
   CHECK(addresses_of(peer) == std::vector<std::string>{"home.local:9"});
 }
 

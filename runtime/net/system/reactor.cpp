@@ -314,7 +314,9 @@ void Reactor::Thread::try_next(const DiallingPointer& dialling) {
 void Reactor::Thread::give_up(const DiallingPointer& dialling, const std::string& why) {
   Link& link = dialling->link;
   dialling->deadline.cancel();
-  link.why[dialling->lane] = to_text(link.options.endpoints[dialling->endpoint]) + ": " + why;
+  const std::string here = to_text(link.options.endpoints[dialling->endpoint]) + ": " + why;
+  std::string& all = link.why[dialling->lane];
+  if (all.find(here) == std::string::npos) all += (all.empty() ? "" : "; ") + here; // a name may have many addresses
   try_next(dialling);
 }
 
@@ -472,7 +474,10 @@ bool Reactor::Thread::shake_hands(const ConnectionPointer& connection) {
   }
   const DiallingPointer dialling = connection->dialling;
   const std::string why = connection->transport->why();
+  const bool is_other = connection->lane == 0 && connection->transport->trouble() == Trouble::other_peer;
   let_go(connection);
+  if (is_other && dialling->link.options.tell_other)
+    dialling->link.options.tell_other(to_text(dialling->link.options.endpoints[dialling->endpoint]) + ": " + why);
   give_up(dialling, why);
   return false;
 }

@@ -25,6 +25,9 @@ struct LinkOptions {
   std::string congestion_control;  // "": the system's
   // Each event of the session, on the link's thread. `why` is the transport's sentence if it has one.
   std::function<void(const Event&, const std::string& why)> tell;
+  // Another node than the peer answered at an address that was dialled for the control connection. On the link's
+  // thread.
+  std::function<void(const std::string& why)> tell_other;
 };
 
 class Reactor {

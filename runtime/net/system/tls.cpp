@@ -98,7 +98,7 @@ bool TlsTransport::accept(X509_STORE_CTX& store) {
   peer_ = node_id_of(key);
   if (terms_.expected && peer_ != *terms_.expected)
     return refuse(X509_V_ERR_CERT_REJECTED, Trouble::other_peer,
-                  "somebody else answers as " + terms_.expected_name + ": " + short_text(peer_) + ", not " +
+                  "another node than " + terms_.expected_name + " answers: " + short_text(peer_) + ", not " +
                       short_text(*terms_.expected));
   if (terms_.knows && !terms_.knows(peer_))
     return refuse(X509_V_ERR_DEPTH_ZERO_SELF_SIGNED_CERT, Trouble::unknown_peer,

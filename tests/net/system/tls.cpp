@@ -212,7 +212,7 @@ TEST_CASE("a known node that answers in another's place is refused") {
   CHECK(shake(ends) == std::pair(Moved::failed, Moved::failed));
   CHECK(ends.left->trouble() == Trouble::other_peer);
   CHECK(ends.left->why() ==
-        "somebody else answers as shelf: " + short_text(nodes.right_id()) + ", not " + short_text(*terms.expected));
+        "another node than shelf answers: " + short_text(nodes.right_id()) + ", not " + short_text(*terms.expected));
   CHECK(ends.right->trouble() == Trouble::not_expected);
   CHECK(ends.right->why() == "the peer expects another node here than " + short_text(nodes.right_id()));
 }
