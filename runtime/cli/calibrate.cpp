@@ -41,8 +41,8 @@ int calibrate(const CalibrateCommand& command) {
   const std::string path = machine_path(command);
   if (path.empty()) throw Failure(code::unwritable_file, "there is no folder for settings: name a file with --machine");
   embed::MachineFile file = embed::load_machine(path, false);
-  std::vector<plan::Hop> hops = embed::measure_hops(file, embed::parse_domains(command.devices));
-  std::vector<plan::LaunchCost> launches = embed::measure_launches(file, embed::parse_domains(command.devices));
+  std::vector<plan::Hop> hops = embed::measure_hops(file, domains_of(command));
+  std::vector<plan::LaunchCost> launches = embed::measure_launches(file, domains_of(command));
   std::vector<plan::BodyCost> bodies;
   if (!command.pipeline.empty()) bodies = measure_bodies(command, command.ticks);
   if (!hops.empty()) {

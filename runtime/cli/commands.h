@@ -11,7 +11,7 @@ namespace millrace::cli {
 struct PipelineOptions {
   std::string pipeline;
   std::vector<std::string> sets;
-  std::string devices = "cpu";
+  std::string devices; // "": those of the node in the pipeline, else the host
   std::string clock, rate, facts;
   uint32_t threads = 0;
   bool no_probe = false;

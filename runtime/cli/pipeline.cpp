@@ -1,6 +1,8 @@
 // Compiles a pipeline from the options of a command.
 #include "cli/pipeline.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cerrno>
 #include <cstdio>
@@ -45,7 +47,7 @@ Error with_owner(Error error, const graph::Graph& graph, const std::string& set,
 embed::Choices choices_of(const PipelineOptions& options, bool machine_may_come) {
   embed::Choices choices;
   if (!options.plan.empty()) choices.saved = embed::parse_plan(read_file(options.plan));
-  choices.domains = options.plan.empty() ? embed::parse_domains(options.devices) : choices.saved.domains;
+  choices.domains = options.plan.empty() ? domains_of(options) : choices.saved.domains;
   choices.threads = options.threads;
   if (!options.clock.empty()) choices.clock = embed::parse_clock_mode(options.clock);
   if (!options.rate.empty()) choices.rate = embed::parse_rate(options.rate);
@@ -103,7 +105,14 @@ std::unique_ptr<plugin::Registry> registry_for(const graph::Graph& graph, const 
   return registry;
 }
 
-// What the nodes of the pipeline last agreed on, if this machine was one of them.
+// The devices that the pipeline gives to the node, unless the command line names some.
+void use_devices(const graph::Graph& graph, const PipelineOptions& options, embed::Choices& choices) {
+  for (const graph::Node& node : graph.nodes)
+    if (node.name == options.node && !node.devices.empty() && options.devices.empty() && options.plan.empty())
+      choices.domains = embed::parse_domains(fmt::format("{}", fmt::join(node.devices, ",")));
+}
+
+// The brief that the nodes of the pipeline last agreed on, if this machine was one of them.
 std::optional<node::KeptBrief> last_brief(const graph::Graph& graph) {
   try {
     return node::kept_brief(node_folder(), node::sha256(graph::to_yaml(graph)));
@@ -120,6 +129,7 @@ Compiled compile(const PipelineOptions& options, bool warn, std::shared_ptr<plug
   choices.watch = std::move(watch);
   choices.kept = kept;
   graph::Graph graph = load(options, kept);
+  use_devices(graph, options, choices);
   Compiled compiled;
   compiled.registry = registry_for(graph, graph, options, warn);
   embed::Preparation preparation(std::move(graph), *compiled.registry, exec::host_table(), choices);
@@ -157,6 +167,7 @@ NodePipeline load_node(const PipelineOptions& options, bool warn, std::shared_pt
   pipeline.choices.node = options.node;
   pipeline.graph = load(options);
   require_node(pipeline.graph, options.node);
+  use_devices(pipeline.graph, options, pipeline.choices);
   graph::Graph own = pipeline.graph;
   // One that names no node may run on another one, which has its plugin.
   std::erase_if(own.handlers, [&](const graph::Handler& handler) { return handler.node != options.node; });
@@ -169,6 +180,10 @@ std::vector<plan::BodyCost> measure_bodies(const PipelineOptions& options, uint6
   const graph::Graph graph = load(options);
   const std::unique_ptr<plugin::Registry> registry = registry_for(graph, graph, options, true);
   return embed::measure_bodies([&] { return load(options); }, *registry, exec::host_table(), choices, ticks);
+}
+
+std::vector<std::string> domains_of(const PipelineOptions& options) {
+  return embed::parse_domains(options.devices.empty() ? "cpu" : options.devices);
 }
 
 std::string machine_path(const PipelineOptions& options) {

@@ -41,6 +41,9 @@ NodePipeline load_node(const PipelineOptions& options, bool warn, std::shared_pt
 // Measures the times of the handlers' bodies on each of the devices that were named.
 std::vector<plan::BodyCost> measure_bodies(const PipelineOptions& options, uint64_t ticks);
 
+// The devices that were named; the host, if none were. Throws Failure as embed::parse_domains() does.
+std::vector<std::string> domains_of(const PipelineOptions& options);
+
 // The path of the machine file: the one that was named, else that of this machine; "": there is none.
 std::string machine_path(const PipelineOptions& options);
 

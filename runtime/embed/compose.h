@@ -29,9 +29,9 @@ struct Choices {
   MachineFile machine;  // data about this machine and the simulated devices
   bool by_price = true; // false: handlers that are not pinned go to the first of `domains` that runs them
   SavedPlan saved;      // the plan must be made again as it was, with its domains and threads; text "": none
-  std::string node;  // handlers of other nodes are not probed, and may be of types that are not here; "": all are here
+  std::string node; // handlers of other nodes are not probed, and may be of types that are not here; "": all are here
   bool elsewhere = false; // all handlers run elsewhere: what others told of them is put into the preparation
-  std::string facts; // JSON, used instead of probing the handlers that it names; "": none
+  std::string facts;      // JSON, used instead of probing the handlers that it names; "": none
   std::vector<Error>* kept = nullptr;       // gets all mistakes, as prepare.h says; null: the first is thrown
   std::shared_ptr<plugin::CallWatch> watch; // watches the handlers' calls; null: none are watched
 };

@@ -159,7 +159,7 @@ const std::vector<Key<Handler>>& handler_keys() {
       {{"device", Takes::text, "pins the handler to a device; left out, the plan decides", "cpu"},
        [](Handler& h, const Setting& s) { h.device = s.text; },
        [](const Handler& h) { return h.device; }},
-      {{"node", Takes::name, "which of `nodes:` runs the handler; left out, the coordinator does", "edge"},
+      {{"node", Takes::name, "which of `nodes:` runs the handler; left out, the plan chooses", "edge"},
        [](Handler& h, const Setting& s) { h.node = s.text; },
        [](const Handler& h) { return h.node; }},
       {{"clock", Takes::name, "which of `clocks:` paces the handler; left out, that of its inputs", "left"},

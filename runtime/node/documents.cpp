@@ -118,8 +118,7 @@ Decided read_brief(const std::string& brief, const std::string& node, embed::Pre
     if (const json& clock = document.at("clock"); !clock.is_null()) {
       const std::vector<std::string>& modes = graph::clock_modes();
       const auto mode = std::find(modes.begin(), modes.end(), clock.get<std::string>());
-      if (mode == modes.end())
-        throw Failure(code::other_version, "its clock mode is not known here");
+      if (mode == modes.end()) throw Failure(code::other_version, "its clock mode is not known here");
       decided.clock = static_cast<graph::ClockMode>(mode - modes.begin());
     }
     if (const json& rate = document.at("rate"); !rate.is_null()) decided.rate = graph::Rational{rate.at(0), rate.at(1)};

@@ -23,7 +23,7 @@ struct Decided {
   uint64_t ticks_max = 0; // 0: until the sources end
   double duration_s = 0;  // 0: no limit
   int64_t round_trip_ns = 0;
-  bool trace = false; // each node records one, and sends it when it is done
+  bool trace = false;                            // each node records one, and sends it when it is done
   plan::ChosenNodes placed{};                    // the handlers that name no node
   std::map<std::string, std::string> machines{}; // JSON of each node's machine, as its offer has it
 };

@@ -15,7 +15,7 @@ namespace {
 constexpr std::string_view kCarry = "carry ";
 constexpr size_t kAnswerBytesMax = 1 << 20;
 
-// Of each size so many are carried; the first ones open the way for the others.
+// Each size is carried so often; the first ones open the way for the others.
 constexpr int kSmallCarries = 6, kCarries = 3;
 // A larger size is not tried once a smaller one took so long: the times are in proportion then.
 constexpr double kSlowUs = 300'000;

@@ -213,7 +213,8 @@ void Node::Work::compile(uint64_t number) {
     };
     Offers offers(meeting_->offers(), ask, preparation(), *told_);
     decided_.placed = {}; // by an earlier plan
-    const std::vector<plan::Hop> links = offers.leave_choice() ? link_prices_.all(names_, ask) : std::vector<plan::Hop>{};
+    const std::vector<plan::Hop> links =
+        offers.leave_choice() ? link_prices_.all(names_, ask) : std::vector<plan::Hop>{};
     decided_.placed = offers.place(links, options_by(decided_, preparation(), name_));
     decided_.machines = offers.machines();
     const plan::Plan plan = preparation().compile(options_by(decided_, preparation(), name_));

@@ -60,7 +60,8 @@ plan::Machine read_machine(const std::string& text, const std::string& node) {
 }
 
 std::string write_offer(embed::Preparation& preparation, const std::string& node) {
-  json offer = {{"handlers", json::object()}, {"unable", preparation.unable()}, {"machine", write_machine(preparation)}};
+  json offer = {
+      {"handlers", json::object()}, {"unable", preparation.unable()}, {"machine", write_machine(preparation)}};
   for (size_t h = 0; h < preparation.facts().handlers.size(); ++h) {
     const graph::Handler& declared = preparation.graph().handlers[h];
     plan::HandlerFacts handler = preparation.facts().handlers[h];

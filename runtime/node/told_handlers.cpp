@@ -136,7 +136,8 @@ void ToldHandlers::take(const json& told, plan::HandlerFacts& handler, AskNode a
   const bool fit = std::all_of(made.answers_.begin(), made.answers_.end(), [&](const ToldHandler::Answer& answer) {
     return answer.outputs.size() == count_ports(made.info_, false);
   });
-  if (handler.accepts.size() != made.info_.ports.size() || !fit) throw Failure(code::other_version, told_of(handler.name) + " has another number of ports");
+  if (handler.accepts.size() != made.info_.ports.size() || !fit)
+    throw Failure(code::other_version, told_of(handler.name) + " has another number of ports");
 }
 
 json ToldHandlers::tell(const plan::HandlerFacts& handler) {

@@ -41,7 +41,8 @@ class NodesOf {
     if (!handler.declared->node.empty()) return {handler.declared->node};
     const auto offered = offered_.find(handler.declared->name);
     if (offered == offered_.end()) return {coordinator_};
-    const bool is_here = std::find(offered->second.begin(), offered->second.end(), coordinator_) != offered->second.end();
+    const bool is_here =
+        std::find(offered->second.begin(), offered->second.end(), coordinator_) != offered->second.end();
     const bool stays = !may_move(*handler.info) || !has_source(handler.clock) || is_in_loop(h);
     return is_here && stays ? std::vector{coordinator_} : offered->second;
   }
@@ -142,8 +143,8 @@ ChosenNodes choose_nodes(const graph::Graph& graph, const Facts& facts, const Ty
       const DraftHandler& handler = draft.handlers[h];
       const Domain& domain = draft.plan.domains[handler.domain];
       if (!handler.declared->node.empty() || draft.nodes_of[h] == std::vector<std::string>{""}) continue;
-      chosen.handlers.push_back({handler.declared->name, domain.node.empty() ? coordinator : domain.node,
-                                 own_name(domain), handler.reason});
+      chosen.handlers.push_back(
+          {handler.declared->name, domain.node.empty() ? coordinator : domain.node, own_name(domain), handler.reason});
       chosen.notes.push_back(fmt::format("{} runs on {}: {}", handler.declared->name, domain.name, handler.reason));
     }
     chosen.notes.insert(chosen.notes.end(), draft.plan.notes.begin(), draft.plan.notes.end());

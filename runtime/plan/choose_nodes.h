@@ -45,11 +45,11 @@ using OfferedNodes = std::map<std::string, std::vector<std::string>>;
 
 struct ChosenNodes {
   std::vector<ChosenNode> handlers; // those that name no node and could run on another one than the coordinator
-  std::vector<std::string> notes;   // of the calculation, for people
+  std::vector<std::string> notes;   // the words of the calculation, for people
 };
 
-// `joined`: the machine of all nodes. Throws Failure, as compile() does, if the graph cannot be settled or no device can
-// run a handler.
+// `joined`: the machine of all nodes. Throws Failure, as compile() does, if the graph cannot be settled or no device
+// can run a handler.
 ChosenNodes choose_nodes(const graph::Graph& graph, const Facts& facts, const Types& types, const Machine& joined,
                          const Options& options, const OfferedNodes& offered);
 

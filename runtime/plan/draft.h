@@ -72,7 +72,7 @@ struct Draft {
   std::vector<Hop> hops{};                                        // between all domains of the plan, for find_hop
   // For choose_nodes(): the nodes that may run each handler, as domains name them; an empty list: any. Else empty.
   std::vector<std::vector<std::string>> nodes_of{};
-  std::vector<Error>* kept = nullptr;                             // resolve() adds its mistakes here; null: it throws
+  std::vector<Error>* kept = nullptr; // resolve() adds its mistakes here; null: it throws
 
   std::string port_name(uint32_t handler, bool input, uint32_t flat) const;
 };

@@ -155,17 +155,16 @@ bool place_as_saved(const Draft& draft, DraftHandler& handler) {
   const auto saved = draft.options.places.find(handler.declared->name);
   if (saved == draft.options.places.end()) return false;
   const graph::Handler& declared = *handler.declared;
-  handler.domain =
-      asked_domain(draft, saved->second, draft.options.placed_by + " has " + declared.name + " on", "device",
-                   declared.place);
+  handler.domain = asked_domain(draft, saved->second, draft.options.placed_by + " has " + declared.name + " on",
+                                "device", declared.place);
   if (const std::string why_not = obstacle(handler, draft.plan.domains[handler.domain]); !why_not.empty())
-    throw Failure(Error{code::plan_mismatch,
-                        draft.options.placed_by + " has " + declared.name + " on " + saved->second +
-                            ", where it cannot run",
-                        declared.place,
-                        {why_not},
-                        "",
-                        "millrace plan --json, to save it anew"});
+    throw Failure(
+        Error{code::plan_mismatch,
+              draft.options.placed_by + " has " + declared.name + " on " + saved->second + ", where it cannot run",
+              declared.place,
+              {why_not},
+              "",
+              "millrace plan --json, to save it anew"});
   handler.reason = "as " + draft.options.placed_by + " has it";
   return true;
 }
@@ -297,17 +296,17 @@ void stay_beside_inputs(Draft& draft, const std::vector<std::vector<uint32_t>>& 
   for (const uint32_t h : draft.order) {
     DraftHandler& handler = draft.handlers[h];
     if (draft.nodes_of[h].size() < 2 || is_priced(draft, h, choices[h])) continue;
-    const auto input = std::find_if(handler.input_edge.begin(), handler.input_edge.end(),
-                                    [](uint32_t edge) { return edge != kNone; });
+    const auto input =
+        std::find_if(handler.input_edge.begin(), handler.input_edge.end(), [](uint32_t edge) { return edge != kNone; });
     if (input == handler.input_edge.end()) continue;
     const DraftHandler& maker = draft.handlers[draft.edges[*input].source];
     const std::string& node = draft.plan.domains[maker.domain].node;
     const auto beside = std::find_if(choices[h].begin(), choices[h].end(),
                                      [&](uint32_t d) { return draft.plan.domains[d].node == node; });
     if (beside != choices[h].end()) handler.domain = *beside;
-    handler.reason = beside != choices[h].end()
-                         ? "beside " + maker.declared->name + ", since its price is not known on all nodes that offer it"
-                         : "the first node that offers it, since its price is not known on all";
+    handler.reason = beside != choices[h].end() ? "beside " + maker.declared->name +
+                                                      ", since its price is not known on all nodes that offer it"
+                                                : "the first node that offers it, since its price is not known on all";
   }
 }
 

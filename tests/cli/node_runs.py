@@ -156,6 +156,62 @@ handlers:
         self.assertRegex(text, r'millrace_crossing_bytes_total\{crossing="main/0>1",direction="to",node="gpu"\} [1-9]')
 
 
+class Places(Fleet):
+    """Handlers that name no node."""
+
+    def prices(self, node, blur_us):
+        """The file of a machine on which a call of image.blur takes so long."""
+        path = self.folder / f"{node}.machine.json"
+        path.write_text(json.dumps({"version": 1, "bodies": [
+            {"type": "image.blur", "settings": "", "domain": "cpu", "bytes": 64 * 48 * 3, "p50_us": blur_us}]}))
+        return "--machine", path
+
+    def test_7_3_a_handler_that_names_no_node_runs_where_it_takes_less_and_the_plan_says_why(self):
+        self.write(THERE_AND_BACK.replace("type: image.blur, node: gpu", "type: image.blur"))
+        subprocess.run([fleet.MILLRACE, "run", str(self.pipeline), "--quiet"], cwd=self.folder, check=True,
+                       timeout=SECONDS_MAX)
+        expected = (self.folder / "out.rgb").read_bytes()
+        for edge_us, gpu_us, node in (900_000, 1_000, "gpu"), (1_000, 900_000, "edge"):
+            with self.subTest(node=node):
+                (self.folder / "out.rgb").unlink()
+                edge = self.edge(*self.prices("edge", edge_us))
+                gpu = self.other("gpu", *self.prices("gpu", gpu_us))
+                self.ends(edge, 0)
+                self.ends(gpu, 0)
+                self.assertEqual(edge.report()["handlers"]["blur"]["on"], node)
+                self.assertEqual((self.folder / "out.rgb").read_bytes(), expected)
+                for machine in "edge", "gpu":
+                    plan = json.loads(self.call(machine, "plan", str(self.pipeline), "--node", "gpu", "--json"))
+                    on = {name: handler["node"] for name, handler in plan["handlers"].items()}
+                    self.assertEqual(on, {"camera": "edge", "blur": node, "save": "edge"})
+                    self.assertRegex(plan["notes"][0], r"^as the nodes agreed on it at \d{4}-.* ago$")
+                    self.assertRegex(plan["notes"][1], rf"^blur runs on {node}/cpu: ")
+
+    def test_a_handler_that_names_no_node_runs_on_the_one_that_has_its_plugin(self):
+        self.write(THERE_AND_BACK.replace("type: image.blur, node: gpu", "type: trouble.bad"))
+        edge, gpu = self.edge(), self.other("gpu", "--plugin-path", TROUBLE)
+        self.ends(edge, 0)
+        self.ends(gpu, 0)
+        self.assertEqual(edge.report()["handlers"]["blur"]["on"], "gpu")
+
+    def test_a_handler_that_no_node_has_ends_all_before_anything_runs(self):
+        self.write(THERE_AND_BACK.replace("type: image.blur, node: gpu", "type: image.blurr"))
+        edge, gpu = self.edge(), self.other("gpu")
+        for process in edge, gpu:
+            self.ends(process, 3)
+            self.assertIn("MR0304: no node can run blur (image.blurr)", process.said)
+            self.assertIn("did you mean 'image.blur'?", process.said)
+        self.assertFalse((self.folder / "out.rgb").exists())
+
+    def test_the_devices_of_a_node_are_those_in_the_pipeline_unless_the_command_line_says_others(self):
+        self.write(THERE_AND_BACK.replace("gpu: {}", 'gpu: { devices: [ "sim:3", cpu ] }'))
+        for arguments, device in ((), "sim:3"), (("--devices", "cpu"), "cpu"):
+            edge, gpu = self.edge(), self.other("gpu", *arguments)
+            self.ends(edge, 0)
+            self.ends(gpu, 0)
+            self.assertEqual(edge.report()["handlers"]["blur"]["domain"], device)
+
+
 class Refusals(Fleet):
     """Mistakes are told before anything runs, and leave nothing half started."""
 

@@ -60,9 +60,8 @@ std::string chosen_node(graph::ClockMode mode, double megabits) {
   const mr_host host = plugin::basic_host();
   plan::Prepared prepared = plan::prepare(p.graph, registry, host);
   const plan::HopPrice price(static_cast<double>(kOneWayNs) / 1000, ns_per_byte(megabits) / 1000);
-  const plan::Machine joined =
-      plan::join_machines({{"edge", machine_with(kEdgeNs)}, {"gpu", machine_with(kGpuNs)}},
-                          {{"edge/cpu", "gpu/cpu", price}, {"gpu/cpu", "edge/cpu", price}});
+  const plan::Machine joined = plan::join_machines({{"edge", machine_with(kEdgeNs)}, {"gpu", machine_with(kGpuNs)}},
+                                                   {{"edge/cpu", "gpu/cpu", price}, {"gpu/cpu", "edge/cpu", price}});
   plan::Options options;
   options.clock = mode;
   if (mode == graph::ClockMode::realtime) options.rate = graph::Rational{5, 1};
@@ -90,8 +89,7 @@ double tick_ms(graph::ClockMode mode, double megabits, const std::string& detect
   const auto to_screen =
       std::find_if(paths.begin(), paths.end(), [](const PathReport& path) { return path.sink == "screen"; });
   REQUIRE(to_screen != paths.end());
-  return is_live ? to_screen->p50_us / 1000
-                 : static_cast<double>(spread.now_ns()) / 1e6 / static_cast<double>(count);
+  return is_live ? to_screen->p50_us / 1000 : static_cast<double>(spread.now_ns()) / 1e6 / static_cast<double>(count);
 }
 
 } // namespace

@@ -131,7 +131,9 @@ handlers:
   const plan::ChosenNodes placed = offers.place({}, {});
   REQUIRE(placed.handlers.size() == 1);
   CHECK(placed.handlers[0].node == "gpu");
-  CHECK(home.compile({{}, {}, 0, 0, 0, placed}, 0).crossings.size() == 1);
+  Decided decided;
+  decided.placed = placed;
+  CHECK(home.compile(decided, 0).crossings.size() == 1);
 
   json offer = json::parse(write_offer(*gpu.preparation, "gpu"));
   offer["handlers"].erase("total");

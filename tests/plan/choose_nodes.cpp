@@ -147,8 +147,7 @@ TEST_CASE("7.2, 7.14: sources, sinks, host objects and loops stay on the coordin
   two.latency_us = two.us_per_byte = 0;
   Pipeline p = detection();
   p.graph.handlers[0].node = p.graph.handlers[2].node = "";
-  const OfferedNodes all = {
-      {"camera", {"edge", "gpu"}}, {"detect", {"edge", "gpu"}}, {"screen", {"edge", "gpu"}}};
+  const OfferedNodes all = {{"camera", {"edge", "gpu"}}, {"detect", {"edge", "gpu"}}, {"screen", {"edge", "gpu"}}};
   const Choosing free(p, two.joined(), all);
   CHECK(free.node("detect") == "gpu");
   CHECK(!free.find("camera"));

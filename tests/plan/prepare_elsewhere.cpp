@@ -58,9 +58,7 @@ struct Preparing {
         return handler.node == "far" ? plan::Runs::elsewhere : plan::Runs::here;
       };
   }
-  plan::Prepared prepare() {
-    return plan::prepare(graph, registry, exec::host_table(), true, nullptr, nullptr, where);
-  }
+  plan::Prepared prepare() { return plan::prepare(graph, registry, exec::host_table(), true, nullptr, nullptr, where); }
   int refusal() {
     try {
       prepare();
