@@ -15,8 +15,9 @@ namespace millrace::node {
 
 namespace {
 
-constexpr fleet::Link kOwnLink = 1;           // from the coordinator to the member in its own process
-constexpr int64_t kResumeNs = 30'000'000'000; // so long the ticks of a `reliable` crossing wait for a peer (7.9)
+constexpr fleet::Link kOwnLink = 1; // from the coordinator to the member in its own process
+constexpr int64_t kResumeNs =
+    30'000'000'000; // so long at most the ticks of a `reliable` crossing wait for a peer (7.9)
 constexpr int64_t kSecondProcessNs =
     6'000'000'000; // a process that is refused for so long is told that it is a second one
 constexpr int64_t kMeasureWithinNs = 2'000'000'000;
@@ -264,7 +265,7 @@ void Meeting::look_at_patience(int64_t now_ns) {
     if (peer.away_since_ns == INT64_MAX || peer.ends.empty()) continue;
     const int64_t away_ns = now_ns - peer.away_since_ns;
     for (embed::LinkEnd& end : peer.ends)
-      if (!end.waits && away_ns >= kResumeNs) end.set_away(true);
+      if (!end.waits && away_ns >= resume_ns()) end.set_away(true);
     const bool is_missed = is_started_ && !coordinates() && &peer != coordinator_peer_ &&
                            std::any_of(peer.ends.begin(), peer.ends.end(), [](const auto& end) { return end.waits; });
     if (!is_missed || away_ns < options_.patience_ns) continue;
@@ -493,13 +494,17 @@ void Meeting::detach() {
   });
 }
 
-bool Meeting::has_delivered(const Peer& peer, const embed::LinkEnd& end, int64_t waited_ns) {
+// Nobody waits for a node after the patience, so a `reliable` crossing does not either.
+int64_t Meeting::resume_ns() const { return std::min(kResumeNs, options_.patience_ns); }
+
+bool Meeting::has_delivered(const Peer& peer, const embed::LinkEnd& end, int64_t waited_ns) const {
   if (!end.departure) return true;
   const net::Outgoing& outgoing = *peer.session->outgoing(end.plan.number);
   if (outgoing.has_taken_end() && outgoing.is_drained()) return true;
   if (end.waits) return false; // nothing is left out, however long it takes
   const bool is_live = end.plan.delivery == net::Delivery::live;
-  return !outgoing.is_open() && (is_live || waited_ns >= kResumeNs);
+  const bool is_long_away = peer.away_since_ns != INT64_MAX && now_ns() - peer.away_since_ns >= resume_ns();
+  return !outgoing.is_open() && (is_live || is_long_away || waited_ns >= kResumeNs);
 }
 
 bool Meeting::has_delivered(int64_t waited_ns) {

@@ -161,7 +161,8 @@ class Meeting {
   void look_at_compile(int64_t now_ns);
   void look_at_patience(int64_t now_ns);
   void look_at_second(int64_t now_ns);
-  static bool has_delivered(const Peer& peer, const embed::LinkEnd& end, int64_t waited_ns);
+  int64_t resume_ns() const;
+  bool has_delivered(const Peer& peer, const embed::LinkEnd& end, int64_t waited_ns) const;
   void fail_for_good(Error error);
   Peer* peer_of(fleet::Link link);
 
