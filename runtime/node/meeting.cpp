@@ -17,7 +17,7 @@ namespace {
 
 constexpr fleet::Link kOwnLink = 1; // from the coordinator to the member in its own process
 constexpr int64_t kResumeNs =
-    30'000'000'000; // so long the ticks of a `reliable` crossing wait for a peer (7.9) at most
+    30'000'000'000; // so long at most the ticks of a `reliable` crossing wait for a peer (7.9)
 constexpr int64_t kSecondProcessNs =
     6'000'000'000;                              // a process that is refused for so long is told that it is a second one
 constexpr int64_t kOtherPeerNs = 6'000'000'000; // so long another node may answer before this one gives up
