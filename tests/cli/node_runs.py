@@ -257,6 +257,16 @@ handlers:
         self.assertRegex(text, r'millrace_crossing_bytes_total\{crossing="main/0>1",direction="to",node="gpu"\} [1-9]')
 
 
+class Seen(Fleet):
+    """What a person sees of a fleet while it runs."""
+
+    def test_the_live_line_says_which_crossing_leaves_ticks_out_and_what_it_waits_for(self):
+        self.write(LIVE.replace("type: image.blur", "type: trouble.bad, in: process, does: hang, at: 7"))
+        edge = self.edge("--progress", "bar")
+        self.other("gpu", "--plugin-path", TROUBLE)
+        edge.until(r"ticks[^\r]*  main/0>1 to gpu: \d\d/s left out \(the reader\)\x1b")
+
+
 class Refusals(Fleet):
     """Mistakes are told before anything runs, and leave nothing half started."""
 
