@@ -266,6 +266,45 @@ class Seen(Fleet):
         self.other("gpu", "--plugin-path", TROUBLE)
         edge.until(r"ticks[^\r]*  main/0>1 to gpu: \d\d/s left out \(the reader\)\x1b")
 
+    def test_the_nodes_that_run_here_are_told_with_what_they_see(self):
+        self.write(LIVE.replace("count: 400", "count: 4000"))
+        edge, gpu = self.both()
+        watch = subprocess.Popen([MILLRACE, "nodes", "--watch"], stdout=subprocess.PIPE, text=True, env=self.environment("edge"))
+        self.addCleanup(watch.stdout.close)
+        self.addCleanup(watch.wait)
+        self.addCleanup(watch.kill)
+        edge_id, gpu_id = (json.loads(self.call(machine, "identity", "--json"))["short"] for machine in ("edge", "gpu"))
+        end, rate = time.monotonic() + SECONDS_MAX, 0
+        while rate < 20 and time.monotonic() < end:
+            running = json.loads(self.call("edge", "nodes", "--json"))["running"]
+            rate = running[0]["crossings"][0]["parcels_per_s"] if running and running[0]["crossings"] else 0
+        status = running[0]
+        self.assertEqual((status["pid"], status["node"], status["state"], status["epoch"]), (edge.process.pid, "edge", "runs", 1))
+        node = status["nodes"][0]
+        self.assertEqual((node["name"], node["id"], node["state"], node["program"]), ("gpu", gpu_id, "there", status["program"]))
+        self.assertRegex(node["address"], r"^127\.0\.0\.1:\d+$")  # it came from there
+        self.assertGreater(node["round_trip_us"], 0)
+        crossings = {(c["name"], c["direction"]): c for c in status["crossings"]}
+        self.assertEqual(set(crossings), {("main/0>1", "to"), ("main/1>2", "from")})
+        there = crossings["main/0>1", "to"]
+        self.assertGreater(there["sent"], 0)
+        self.assertIn(there["sent"] - there["acknowledged"], range(0, 65))
+        self.assertAlmostEqual(there["bytes_per_s"], there["parcels_per_s"] * 64 * 48 * 3, delta=1)
+        told = ""
+        while "runs for" not in told and time.monotonic() < end:
+            told = self.call("gpu", "nodes")
+        self.assertRegex(told, rf"gpu of .*pipeline\.yaml, process {gpu.process.pid}, version \S+: runs for \d+ s, \d+ ticks, epoch 1\n")
+        self.assertRegex(told, rf"  edge  {edge_id}  {self.address} +there for \d+ s ")
+        seen = "".join(line for line, _ in zip(watch.stdout, range(8)))
+        self.assertRegex(seen, r"(?m)^edge of .*: runs for \d+ s, ")
+        gpu.process.kill()
+        gpu.process.wait()
+        self.assertEqual(json.loads(self.call("gpu", "nodes", "--json"))["running"], [])
+        edge.process.send_signal(signal.SIGINT)
+        self.ends(edge, 130)
+        self.assertEqual(json.loads(self.call("edge", "nodes", "--json"))["running"], [])
+        self.assertEqual([file.name for file in (self.folder / "edge" / "millrace").glob("running-*")], [])
+
 
 class Refusals(Fleet):
     """Mistakes are told before anything runs, and leave nothing half started."""
