@@ -396,6 +396,14 @@ class Failures(Fleet):
         self.assertIn("\n  from gpu waits for main/1>2 (tick 7)\n", edge.said)
         self.assertNotIn("MR0603", gpu.said)  # something is under way there
 
+    def test_2_8_a_node_that_waits_for_a_tick_which_is_not_due_yet_is_no_standstill(self):
+        self.write(LIVE.replace("fps: 50, live: true, count: 400", "fps: 0.4, live: true, count: 2"))
+        edge, gpu = self.both()
+        self.ends(edge, 0)
+        self.ends(gpu, 0)
+        self.assertGreater(edge.report()["duration_s"], 2.4)  # longer than what is told otherwise
+        self.assertNotIn("MR0603", edge.said + gpu.said)
+
     def test_7_9_a_node_that_stays_away_ends_a_run_whose_clock_waits(self):
         self.write(THERE_AND_BACK.replace("count: 200", "count: 100000"))
         edge, gpu = self.both("--patience", 1)
