@@ -71,7 +71,7 @@ struct NodesCommand {
   std::string name;   // forget: or an id
   std::string id;
   std::vector<std::string> addresses;
-  bool json = false;
+  bool json = false, watch = false;
 };
 
 struct DoctorCommand {

@@ -242,7 +242,8 @@ class Commands {
     nodes_app.add_option("ID", nodes_.id, "add: what `millrace identity` says there");
     nodes_app.add_option("ADDRESS", nodes_.addresses,
                          "add: where it listens, such as 192.168.1.31:7433; none or several");
-    nodes_app.add_flag("--json", nodes_.json, "as JSON");
+    nodes_app.add_flag("--json", nodes_.json, "as JSON, with the nodes that run here and what they see of the others");
+    nodes_app.add_flag("--watch", nodes_.watch, "shows the nodes that run here and what they see, once a second");
   }
 
   void add_new() {

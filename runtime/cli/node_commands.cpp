@@ -1,13 +1,18 @@
 // `millrace identity` and `nodes`: the id of this machine, and the nodes that it trusts.
 #include <fmt/format.h>
 
+#include <unistd.h>
+
 #include <algorithm>
+#include <chrono>
 #include <filesystem>
 #include <nlohmann/json.hpp>
+#include <thread>
 
 #include "cli/commands.h"
 #include "cli/exit_code.h"
 #include "cli/node_folder.h"
+#include "cli/node_status.h"
 #include "cli/pipeline.h"
 #include "embed/machine_file.h"
 #include "net/system/endpoint.h"
@@ -83,7 +88,8 @@ int forget_node(const NodesCommand& command) {
 int list_nodes(const NodesCommand& command) {
   const net::KnownPeers peers = load_peers();
   std::string text;
-  ordered_json json = {{"version", 1}, {"nodes", ordered_json::array()}};
+  const std::vector<ordered_json> running = running_nodes(node_folder());
+  ordered_json json = {{"version", 1}, {"nodes", ordered_json::array()}, {"running", running}};
   size_t width = 0;
   for (const net::KnownPeer& peer : peers.peers()) width = std::max(width, peer.name.size());
   for (const net::KnownPeer& peer : peers.peers()) {
@@ -92,8 +98,24 @@ int list_nodes(const NodesCommand& command) {
                         peer.addresses.empty() ? "no address" : fmt::format("{}", fmt::join(peer.addresses, " ")));
   }
   if (text.empty()) text = "no other node is known; `millrace nodes add NAME ID ADDRESS` adds one\n";
+  for (const ordered_json& status : running) text += "\n" + status_words(status);
   write_file("-", command.json ? json.dump(2) + "\n" : text);
   return kDone;
+}
+
+// Goes on until a signal ends the process. A terminal shows the newest state alone; a file or a pipe gets all.
+int watch_nodes(const NodesCommand& command) {
+  if (!command.action.empty() || command.json)
+    refuse_use("nodes --watch takes neither an action nor --json", "millrace nodes --watch");
+  const std::string clear = isatty(STDOUT_FILENO) ? "\x1b[H\x1b[2J" : "";
+  for (;;) {
+    std::string text;
+    for (const ordered_json& status : running_nodes(node_folder()))
+      text += (text.empty() ? "" : "\n") + status_words(status);
+    if (text.empty()) text = "no node runs here\n";
+    write_file("-", clear + text);
+    std::this_thread::sleep_for(std::chrono::seconds(1));
+  }
 }
 
 } // namespace
@@ -120,6 +142,7 @@ int identity(const IdentityCommand& command) {
 }
 
 int nodes(const NodesCommand& command) {
+  if (command.watch) return watch_nodes(command);
   if (command.action.empty()) return list_nodes(command);
   if (command.action == "add") return add_node(command);
   if (command.action == "forget") return forget_node(command);

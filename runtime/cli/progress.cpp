@@ -194,13 +194,16 @@ std::string errors_words(const Report& report) {
 
 } // namespace
 
-std::string progress_words(const exec::Progress& progress, double duration_s, size_t columns_max) {
+std::string progress_words(const exec::Progress& progress, double duration_s, size_t columns_max,
+                           const std::string& trouble) {
   const Parts parts = parts_of(progress, duration_s);
+  const std::string hurts = trouble.empty() ? "" : "  " + trouble;
   const std::string kept = parts.ticks + parts.percent;
   const std::string with_rate = kept + parts.rate;
   for (const std::string& words :
-       {with_rate + parts.late + parts.dropped + parts.causes + parts.left,
-        with_rate + parts.late + parts.dropped + parts.left, with_rate + parts.late + parts.dropped, with_rate, kept})
+       {with_rate + parts.late + parts.dropped + parts.causes + parts.left + hurts,
+        with_rate + parts.late + parts.dropped + parts.left + hurts, with_rate + parts.late + parts.dropped + hurts,
+        with_rate + hurts, kept + hurts, with_rate, kept})
     if (words.size() <= columns_max) return words;
   return parts.ticks.substr(0, columns_max);
 }
@@ -235,13 +238,18 @@ void ProgressLine::show(const exec::Progress& progress) {
   if (kind_ == Progress::lines) {
     if (progress.elapsed_s < told_s_ + kLineEveryS) return;
     told_s_ = progress.elapsed_s;
-    std::fprintf(out_, "%s\n", progress_words(progress, duration_s_, std::string::npos).c_str());
+    std::fprintf(out_, "%s\n", progress_words(progress, duration_s_, std::string::npos, trouble_).c_str());
   } else {
     terminal_line_is_open.store(true);
     // The last column stays free: some terminals begin a new line once it is written.
-    std::fprintf(out_, "\r%s\x1b[K", progress_words(progress, duration_s_, columns_of(out_) - 1).c_str());
+    std::fprintf(out_, "\r%s\x1b[K", progress_words(progress, duration_s_, columns_of(out_) - 1, trouble_).c_str());
   }
   std::fflush(out_);
+}
+
+void ProgressLine::set_trouble(const std::string& words) {
+  const std::lock_guard lock(mutex_);
+  trouble_ = words;
 }
 
 void ProgressLine::message(const std::string& line) {

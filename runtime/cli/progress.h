@@ -26,6 +26,8 @@ class ProgressLine {
   ProgressLine(const ProgressLine&) = delete;
   ProgressLine& operator=(const ProgressLine&) = delete;
   void show(const exec::Progress& progress);
+  // A few words about a crossing to another node, which the line tells from now on; "": all is well.
+  void set_trouble(const std::string& words);
   void message(const std::string& line);
   // Removes the line for good: other output follows, at last the shell's prompt.
   void end();
@@ -38,12 +40,14 @@ class ProgressLine {
   std::FILE* const out_;
   std::mutex mutex_;
   bool ended_ = false;
+  std::string trouble_;
   double told_s_ = 0; // lines: time of the last one
 };
 
 // "  120/300 ticks  40 %  29.9 ticks/s  2 late  7 dropped (busy 7)  0:06 left"; parts that do not fit are left
-// out, the least important first.
-std::string progress_words(const exec::Progress& progress, double duration_s, size_t columns_max = std::string::npos);
+// out, the least important first. `trouble` stands at the end.
+std::string progress_words(const exec::Progress& progress, double duration_s, size_t columns_max = std::string::npos,
+                           const std::string& trouble = "");
 // Ticks, time, rate; latency; each drop with its cause on the edge where it happened; failures; where the time went;
 // several lines. `explain`: also what was predicted.
 std::string summary_words(const Report& report, bool explain = false);

@@ -20,6 +20,7 @@
 #include "cli/metrics_server.h"
 #include "cli/metrics_text.h"
 #include "cli/node_folder.h"
+#include "cli/node_status.h"
 #include "cli/pipeline.h"
 #include "cli/progress.h"
 #include "cli/report_file.h"
@@ -183,6 +184,15 @@ class LiveRun {
         node_ = std::move(node);
         if (stopped_) node_->stop();
       }
+      NodeStatus::Options status;
+      status.folder = node_folder();
+      status.pipeline = command_.pipeline;
+      status.node = command_.node;
+      status.program = MILLRACE_VERSION;
+      status.fleet = [this] { return node_->look_around(); };
+      status.report = [this] { return report(); };
+      status.on_trouble = [this](const std::string& words) { progress_.set_trouble(words); };
+      const NodeStatus told(status);
       node::NodeResult ended = node_->run();
       {
         const std::lock_guard lock(mutex_);

@@ -35,6 +35,7 @@ class LinkDeparture final : public net::Departure {
   int64_t passed_ns() const override { return departure_.passed_ns(); }
   // Once it has grown, next() may have another parcel.
   uint64_t made() const { return departure_.made(); }
+  bool is_held_up() const { return departure_.is_held_up(); }
   void peer_away(bool away) { departure_.peer_away(away); }
 
  private:

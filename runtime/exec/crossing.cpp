@@ -70,6 +70,11 @@ uint64_t Departure::made() const {
   return channel_.pushed + (channel_.closed ? 1 : 0);
 }
 
+bool Departure::is_held_up() const {
+  const std::lock_guard lock(channel_.mutex);
+  return channel_.taken < channel_.count || channel_.full();
+}
+
 namespace {
 
 void set_away(RunState& run, ChannelRun& channel, bool away) {

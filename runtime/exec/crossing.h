@@ -48,6 +48,8 @@ class Departure {
   void let_go();
   // The parcels so far, the end among them: once it has grown, next() may have another one.
   uint64_t made() const;
+  // True if a tick waits here for the link, or there is no room for another one.
+  bool is_held_up() const;
   // While the other node is away, ticks of a clock with realtime rules are left out (7.9). Others wait.
   void peer_away(bool away);
   // Every parcel that was not taken yet has a later media time than this (8.1). It never falls.

@@ -84,6 +84,15 @@ const HandlerRun* owes(const SegmentRun& segment) {
   return oldest;
 }
 
+// True if nothing is in flight here, and all that is missing is ticks from other nodes.
+bool waits_for_links_alone(const RunState& run) {
+  return std::all_of(run.epoch.segments.begin(), run.epoch.segments.end(), [&](const auto& segment) {
+    if (segment->done.load()) return true;
+    if (owes(*segment) || segment->waiting_at.load()) return false;
+    return !segment->head || (!has_full_window(*segment->pace) && !missing_feeds(run, *segment->pace).empty());
+  });
+}
+
 } // namespace
 
 std::vector<std::string> waiting_lines(const RunState& run) {
@@ -292,12 +301,17 @@ void Monitor::watch_movement(int64_t now) {
   }
   if (now - moved_at_ns_ >= run_.options.device_patience_ns) give_up_hung_device(now);
   if (idle_reported_) return tell_waiting_elsewhere();
-  if (now - moved_at_ns_ < run_.options.idle_report_ns) return;
+  if (now - moved_at_ns_ < run_.options.idle_report_ns || awaits_home()) return;
   idle_reported_ = true;
   if (!run_.options.on_message) return;
   tell("warning MR0603: nothing has moved for " + seconds(now - moved_at_ns_));
   for (const std::string& line : waiting_lines(run_)) tell("  " + line);
   tell_waiting_elsewhere();
+}
+
+// Ticks that come from another node may be due much later. It says so if it waits for something itself.
+bool Monitor::awaits_home() const {
+  return run_.options.waiting_elsewhere && waits_for_links_alone(run_) && run_.options.waiting_elsewhere().empty();
 }
 
 // Each line once. They may come later than the report, because other nodes have their own time to see it.

@@ -114,6 +114,7 @@ class Monitor {
   void watch_stopping(int64_t now);
   void tell_waiting(int64_t now);
   void tell_waiting_elsewhere();
+  bool awaits_home() const;
   void watch_movement(int64_t now);
   void give_up_hung_device(int64_t now);
   void tell_progress(int64_t now);

@@ -65,7 +65,7 @@ class Member {
   void unable(uint32_t epoch, const Error& error);
   void failed(const RunFailure& failure); // the earliest so far; before the start too
   void finished(std::string report, std::string trace = "");
-  void waits(std::vector<std::string> lines); // what its run waits for now; none: it goes on
+  void waits(std::vector<std::string> lines); // its run waits for these now; none: it goes on
   void answered(uint64_t question, std::string body);
 
   int64_t next_timer() const;

@@ -52,6 +52,9 @@ class Outgoing {
   bool has_taken_end() const { return ended_; }
   // A parcel could be sent if the run had one.
   bool has_credit() const { return taken_ < credit_ && taken_ - acknowledged_ < plan_.depth && !ended_; }
+  // The reader has all that was sent, or most of it, and no room for more. Else it is the line that is slow, if
+  // anything.
+  bool waits_for_reader() const { return !in_parcel_ && taken_ == credit_ && taken_ - acknowledged_ < plan_.depth; }
 
   struct Counts {
     uint64_t sent = 0; // parcels whose numbers were given out, ends among them

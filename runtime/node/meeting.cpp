@@ -67,7 +67,13 @@ Meeting::Meeting(MeetingOptions options, const device::Timeline& machine_time, R
       return std::any_of(options_.peers.begin(), options_.peers.end(),
                          [&](const PeerPlan& peer) { return !peer.missing && peer.id == id; });
     };
-    listener_.emplace(listen, [this](net::Guest guest) { reactor_.give(std::move(guest)); });
+    listener_.emplace(listen, [this](net::Guest guest) {
+      if (const net::NodeId* const id = guest.transport->peer()) {
+        const std::lock_guard lock(mutex_);
+        came_from_[*id] = net::address_of_peer(guest.transport->descriptor());
+      }
+      reactor_.give(std::move(guest));
+    });
     for (const net::Endpoint& endpoint : listener_->endpoints())
       options_.tell("listening at " + net::to_text(endpoint));
   }
@@ -87,6 +93,7 @@ Meeting::~Meeting() {
 void Meeting::join(const PeerPlan& plan) {
   Peer& peer = peers_.emplace_back();
   peer.plan = plan;
+  peer.changed_ns = now_ns();
   net::LinkOptions link;
   link.session.self.node = identity_.id().bytes;
   link.session.self.session = process_;
@@ -254,6 +261,7 @@ void Meeting::set_away(Peer& peer, bool away) {
   if (away == peer.is_away) return;
   if (is_started_ && !is_over_) tell_presence(peer, away);
   peer.is_away = away;
+  peer.changed_ns = now_ns();
   peer.away_since_ns = away ? now_ns() : INT64_MAX;
   for (embed::LinkEnd& end : peer.ends)
     if (!away || end.plan.delivery == net::Delivery::live) end.set_away(away);
@@ -332,17 +340,54 @@ void Meeting::say_waits(int64_t now_ns) {
   say_waits_ns_ = now_ns + fleet::Coordinator::kSayWaitsEveryNs;
 }
 
+void Meeting::look_at_ends(Peer& peer) {
+  for (size_t e = 0; e < peer.ends.size(); ++e) {
+    const embed::LinkEnd& end = peer.ends[e];
+    CrossingLook& look = peer.looks[e];
+    ++look.looks;
+    if (const net::Incoming* const incoming = peer.session->incoming(end.plan.number); incoming && end.arrival)
+      look.sent = look.acknowledged = incoming->counts().arrived;
+    const net::Outgoing* const outgoing = peer.session->outgoing(end.plan.number);
+    if (!outgoing || !end.departure) continue;
+    look.sent = outgoing->counts().sent;
+    look.acknowledged = outgoing->counts().acknowledged;
+    if (!end.departure->is_held_up() || outgoing->has_taken_end()) continue;
+    ++(!outgoing->is_open()           ? look.waits_for_node
+       : outgoing->waits_for_reader() ? look.waits_for_reader
+                                      : look.waits_for_wire);
+  }
+}
+
 void Meeting::note_links(int64_t now_ns) {
-  std::vector<LinkReport> reports;
-  for (const Peer& peer : peers_) {
+  FleetLook all;
+  all.epoch = member_.epoch();
+  all.has_started = is_started_;
+  all.is_over = is_over_;
+  for (Peer& peer : peers_) {
+    look_at_ends(peer);
+    all.crossings.insert(all.crossings.end(), peer.looks.begin(), peer.looks.end());
     const net::Heartbeat::Offset offset = peer.session->offset(now_ns);
     const bool is_suspect = peer.session->presence() == net::Presence::suspect;
     const char* const state = peer.is_away ? "away" : is_suspect ? "suspect" : "there";
-    reports.push_back(
-        {peer.plan.name, state, us_of(offset.round_trip_ns), us_of(offset.offset_ns), us_of(offset.error_ns)});
+    PeerLook& look = all.peers.emplace_back();
+    look.link = {peer.plan.name, state, us_of(offset.round_trip_ns), us_of(offset.offset_ns), us_of(offset.error_ns)};
+    look.id = net::short_text(peer.plan.id);
+    if (peer.plan.dials()) look.address = net::to_text(peer.plan.endpoints[0]);
+    look.program = program_of(peer.plan.name);
+    look.since_s = static_cast<double>(now_ns - peer.changed_ns) / 1e9;
   }
   const std::lock_guard lock(mutex_);
-  link_reports_ = std::move(reports);
+  for (size_t p = 0; p < peers_.size(); ++p)
+    if (const auto from = came_from_.find(peers_[p].plan.id); from != came_from_.end())
+      all.peers[p].address = from->second;
+  look_around_ = std::move(all);
+}
+
+// The coordinator has everybody's offer.
+std::string Meeting::program_of(const std::string& node) const {
+  if (!coordinates()) return "";
+  const auto at = std::find(options_.nodes.begin(), options_.nodes.end(), node);
+  return coordinator_->offer(static_cast<uint32_t>(at - options_.nodes.begin())).program;
 }
 
 // Does all that the coordinator and the member want, until they want nothing more.
@@ -510,6 +555,9 @@ void Meeting::attach(exec::Run& run, const plan::Plan& plan, const fleet::Brief&
     brief_ = brief;
     for (Peer& peer : peers_) {
       peer.ends = embed::make_link_ends(run, plan, peer.plan.name);
+      peer.looks.clear();
+      for (const embed::LinkEnd& end : peer.ends)
+        peer.looks.push_back({.name = end.plan.name, .departs = end.departure != nullptr});
       for (embed::LinkEnd& end : peer.ends)
         if (end.departure)
           peer.session->add(end.plan, *end.departure);
@@ -531,6 +579,7 @@ void Meeting::detach() {
       if (!peer.ends.empty()) peer.session->is_shared() ? peer.session->end_plan() : peer.session->forget_plan();
       peer.follows = false;
       peer.ends.clear();
+      peer.looks.clear();
     }
   });
 }
@@ -587,8 +636,14 @@ std::vector<std::string> Meeting::waiting_elsewhere() {
 }
 
 std::vector<LinkReport> Meeting::links() {
+  std::vector<LinkReport> links;
+  for (PeerLook& peer : look_around().peers) links.push_back(std::move(peer.link));
+  return links;
+}
+
+FleetLook Meeting::look_around() {
   const std::lock_guard lock(mutex_);
-  return link_reports_;
+  return look_around_;
 }
 
 std::map<std::string, std::string> Meeting::offers() {

@@ -26,6 +26,7 @@
 #include "net/system/listener.h"
 #include "net/system/reactor.h"
 #include "net/system/tls.h"
+#include "node/fleet_look.h"
 #include "node/peers.h"
 #include "node/run_time.h"
 #include "observe/report.h"
@@ -103,10 +104,11 @@ class Meeting {
   // ---- time passes: to be called some twenty times a second
   void look_at_time();
 
-  // What the runs of other nodes wait for, as they last said: "on gpu: …". Any thread.
+  // The runs of other nodes wait for these, as they last said: "on gpu: …". Any thread.
   std::vector<std::string> waiting_elsewhere();
-  // The links to the other nodes, as they were a moment ago. Any thread.
+  // The links to the other nodes, and all of the fleet, as they were a moment ago. Any thread.
   std::vector<LinkReport> links();
+  FleetLook look_around();
 
   // ---- on the coordinator
   // The answer of another node to a question. Throws Failure (MR0804) if it does not answer.
@@ -125,6 +127,8 @@ class Meeting {
     PeerPlan plan;
     net::Session* session = nullptr;
     std::vector<embed::LinkEnd> ends; // for the run that is attached
+    std::vector<CrossingLook> looks;  // by end
+    int64_t changed_ns = 0;           // it is there, or away, since then
     bool follows = false;
     bool is_away = true;
     int64_t away_since_ns = INT64_MAX;    // INT64_MAX: it is there, or was never
@@ -164,6 +168,8 @@ class Meeting {
   void follow(Peer& peer);
   void say_waits(int64_t now_ns);
   void note_links(int64_t now_ns);
+  static void look_at_ends(Peer& peer);
+  std::string program_of(const std::string& node) const;
   void say_prepared();
   void look_at_compile(int64_t now_ns);
   void look_at_patience(int64_t now_ns);
@@ -199,10 +205,11 @@ class Meeting {
 
   std::mutex mutex_;
   std::condition_variable changed_;
-  std::deque<Task> tasks_;               // under mutex_
-  std::vector<LinkReport> link_reports_; // the same
-  std::vector<std::string> elsewhere_;   // the same: waiting_elsewhere()
-  std::optional<std::string> answer_;    // the same: to the question that ask() waits for
+  std::deque<Task> tasks_;                       // under mutex_
+  FleetLook look_around_;                        // the same
+  std::map<net::NodeId, std::string> came_from_; // the same: addresses of those that dialled this node
+  std::vector<std::string> elsewhere_;           // the same: waiting_elsewhere()
+  std::optional<std::string> answer_;            // the same: to the question that ask() waits for
 
   net::Reactor reactor_; // its thread uses all of the above
   std::optional<net::Listener> listener_;

@@ -34,6 +34,7 @@ class Node::Work {
     meeting_->stop();
   }
   std::vector<LinkReport> links() const { return meeting_->links(); }
+  FleetLook look_around() const { return meeting_->look_around(); }
 
  private:
   enum class Stage { waits, ready, runs, finished };
@@ -87,6 +88,7 @@ Node::~Node() = default;
 NodeResult Node::run() { return work_->run(); }
 void Node::stop() { work_->stop(); }
 std::vector<LinkReport> Node::links() const { return work_->links(); }
+FleetLook Node::look_around() const { return work_->look_around(); }
 
 namespace {
 

@@ -19,6 +19,7 @@
 #include "exec/run.h"
 #include "net/system/endpoint.h"
 #include "node/documents.h"
+#include "node/fleet_look.h"
 
 namespace millrace::node {
 
@@ -64,8 +65,9 @@ class Node {
   NodeResult run();
   // Any thread. On the coordinator: sources end, and with them the run of all. Elsewhere this node leaves.
   void stop();
-  // The links to the other nodes, as they were a moment ago. Any thread.
+  // The links to the other nodes, and all of the fleet, as they were a moment ago. Any thread.
   std::vector<LinkReport> links() const;
+  FleetLook look_around() const;
 
  private:
   class Work;

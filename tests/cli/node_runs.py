@@ -212,6 +212,55 @@ class Places(Fleet):
             self.assertEqual(edge.report()["handlers"]["blur"]["domain"], device)
 
 
+class Seen(Fleet):
+    """What a person sees of a fleet while it runs."""
+
+    def test_the_live_line_says_which_crossing_leaves_ticks_out_and_what_it_waits_for(self):
+        self.write(LIVE.replace("type: image.blur", "type: trouble.bad, in: process, does: hang, at: 7"))
+        edge = self.edge("--progress", "bar")
+        self.other("gpu", "--plugin-path", TROUBLE)
+        edge.until(r"ticks[^\r]*  main/0>1 to gpu: \d\d/s left out \(the reader\)\x1b")
+
+    def test_the_nodes_that_run_here_are_told_with_what_they_see(self):
+        self.write(LIVE.replace("count: 400", "count: 4000"))
+        edge, gpu = self.both()
+        watch = subprocess.Popen([fleet.MILLRACE, "nodes", "--watch"], stdout=subprocess.PIPE, text=True, env=self.environment("edge"))
+        self.addCleanup(watch.stdout.close)
+        self.addCleanup(watch.wait)
+        self.addCleanup(watch.kill)
+        edge_id, gpu_id = (json.loads(self.call(machine, "identity", "--json"))["short"] for machine in ("edge", "gpu"))
+        end, rate = time.monotonic() + SECONDS_MAX, 0
+        while rate < 20 and time.monotonic() < end:
+            running = json.loads(self.call("edge", "nodes", "--json"))["running"]
+            rate = running[0]["crossings"][0]["parcels_per_s"] if running and running[0]["crossings"] else 0
+        status = running[0]
+        self.assertEqual((status["pid"], status["node"], status["state"], status["epoch"]), (edge.process.pid, "edge", "runs", 1))
+        node = status["nodes"][0]
+        self.assertEqual((node["name"], node["id"], node["state"], node["program"]), ("gpu", gpu_id, "there", status["program"]))
+        self.assertRegex(node["address"], r"^127\.0\.0\.1:\d+$")  # it came from there
+        self.assertGreater(node["round_trip_us"], 0)
+        crossings = {(c["name"], c["direction"]): c for c in status["crossings"]}
+        self.assertEqual(set(crossings), {("main/0>1", "to"), ("main/1>2", "from")})
+        there = crossings["main/0>1", "to"]
+        self.assertGreater(there["sent"], 0)
+        self.assertIn(there["sent"] - there["acknowledged"], range(0, 65))
+        self.assertAlmostEqual(there["bytes_per_s"], there["parcels_per_s"] * 64 * 48 * 3, delta=1)
+        told = ""
+        while "runs for" not in told and time.monotonic() < end:
+            told = self.call("gpu", "nodes")
+        self.assertRegex(told, rf"gpu of .*pipeline\.yaml, process {gpu.process.pid}, version \S+: runs for \d+ s, \d+ ticks, epoch 1\n")
+        self.assertRegex(told, rf"  edge  {edge_id}  {self.address} +there for \d+ s ")
+        seen = "".join(line for line, _ in zip(watch.stdout, range(8)))
+        self.assertRegex(seen, r"(?m)^edge of .*: runs for \d+ s, ")
+        gpu.process.kill()
+        gpu.process.wait()
+        self.assertEqual(json.loads(self.call("gpu", "nodes", "--json"))["running"], [])
+        edge.process.send_signal(signal.SIGINT)
+        self.ends(edge, 130)
+        self.assertEqual(json.loads(self.call("edge", "nodes", "--json"))["running"], [])
+        self.assertEqual([file.name for file in (self.folder / "edge" / "millrace").glob("running-*")], [])
+
+
 class Refusals(Fleet):
     """Mistakes are told before anything runs, and leave nothing half started."""
 
@@ -344,6 +393,14 @@ class Failures(Fleet):
                    r"  on gpu: blur \(trouble\.bad\) has been in process for longer than 2 s \(tick 7\)\n")
         self.assertIn("\n  from gpu waits for main/1>2 (tick 7)\n", edge.said)
         self.assertNotIn("MR0603", gpu.said)  # something is under way there
+
+    def test_2_8_a_node_that_waits_for_a_tick_which_is_not_due_yet_is_no_standstill(self):
+        self.write(LIVE.replace("fps: 50, live: true, count: 400", "fps: 0.4, live: true, count: 2"))
+        edge, gpu = self.both()
+        self.ends(edge, 0)
+        self.ends(gpu, 0)
+        self.assertGreater(edge.report()["duration_s"], 2.4)  # longer than what is told otherwise
+        self.assertNotIn("MR0603", edge.said + gpu.said)
 
     def test_7_9_a_node_that_stays_away_ends_a_run_whose_clock_waits(self):
         self.write(THERE_AND_BACK.replace("count: 200", "count: 100000"))

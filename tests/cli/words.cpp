@@ -45,6 +45,14 @@ TEST_CASE("Without an end in sight no time left is told, and no rate before ther
   CHECK(progress_words(progress_of(3, 0.1, 300), 0) == "  3/300 ticks  1 %");
 }
 
+TEST_CASE("Trouble at a crossing stands at the end, and what is known elsewhere makes room for it") {
+  const std::string trouble = "main/0>1 to gpu waits for the wire", short_line = "  120/300 ticks  40 %  " + trouble;
+  const exec::Progress progress = progress_of(120, 4, 300);
+  CHECK(progress_words(progress, 0, 200, trouble) == "  120/300 ticks  40 %  30.0 ticks/s  0:06 left  " + trouble);
+  CHECK(progress_words(progress, 0, short_line.size(), trouble) == short_line);
+  CHECK(progress_words(progress, 0, short_line.size() - 1, trouble) == "  120/300 ticks  40 %  30.0 ticks/s");
+}
+
 TEST_CASE("The summary counts ticks, lateness, and each drop by its cause on its edge") {
   Report report;
   report.ticks_run = 300;

@@ -296,8 +296,7 @@ TEST_CASE("2.8: under realtime a window that stays full is a standstill, though 
   CHECK(said.find("stuck has not published what it owes (tick 1)") != std::string::npos);
   CHECK(said.find("gate of stuck waits for room") != std::string::npos);
   CHECK(said.find("\n  on gpu: detect is in a call\n") != std::string::npos);
-  REQUIRE(!told.empty());
-  CHECK(told[0] == "stuck has not published what it owes (tick 1)");
+  CHECK(std::find(told.begin(), told.end(), "stuck has not published what it owes (tick 1)") != told.end());
 }
 
 TEST_CASE("2.8: under realtime to wait for the next beat is no standstill") {

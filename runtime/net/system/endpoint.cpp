@@ -1,7 +1,11 @@
 // Reads and writes addresses.
 #include "net/system/endpoint.h"
 
+#include <netdb.h>
+#include <sys/socket.h>
+
 #include <algorithm>
+#include <array>
 #include <charconv>
 
 #include "observe/error.h"
@@ -62,6 +66,20 @@ std::string to_text(const Endpoint& endpoint) {
   if (endpoint.is_local()) return "local:" + endpoint.local;
   const bool is_ipv6 = endpoint.host.find(':') != std::string::npos;
   return (is_ipv6 ? "[" + endpoint.host + "]" : endpoint.host) + ":" + std::to_string(endpoint.port);
+}
+
+std::string address_of_peer(int descriptor) {
+  sockaddr_storage address{};
+  socklen_t size = sizeof address;
+  std::array<char, NI_MAXHOST> host{};
+  std::array<char, NI_MAXSERV> port{};
+  auto* const any = reinterpret_cast<sockaddr*>(&address);
+  const bool is_known = ::getpeername(descriptor, any, &size) == 0 && address.ss_family != AF_UNIX &&
+                        ::getnameinfo(any, size, host.data(), host.size(), port.data(), port.size(),
+                                      NI_NUMERICHOST | NI_NUMERICSERV) == 0;
+  if (!is_known) return "";
+  const std::string text = host.data();
+  return (text.find(':') == std::string::npos ? text : "[" + text + "]") + ":" + port.data();
 }
 
 } // namespace millrace::net

@@ -20,5 +20,7 @@ struct Endpoint {
 // Throws Failure (MR0816) with what was expected.
 Endpoint parse_endpoint(std::string_view text);
 std::string to_text(const Endpoint& endpoint);
+// The other end of a connected socket; "" if it has no address.
+std::string address_of_peer(int descriptor);
 
 } // namespace millrace::net
