@@ -28,7 +28,7 @@ SHORT = {
     "bench --peers media": (["bench", "--peers", "media", "--rounds", "1"], "of_ffmpegs"),
     "bench --peers net": (["bench", "--peers", "net", "--installed", "--rounds", "1"], "of_socket_crc"),
     "stress": "the test of this name runs a short form of it",
-    "faults": "the test cli_faults runs one cell of each class",
+    "faults": "the test cli_faults runs cells of each class",
     "gpu-test": "needs a GPU",
     "gpu-bench": "needs a GPU",
     "package": (["package"], "packages hold what they should"),
