@@ -45,6 +45,7 @@ NOT_RUN = {
     "--devices cuda:0": GPU,
     "bench gpu transfer": GPU,
     "millrace bench": MINUTES,
+    "nodes --watch": "goes on until a signal; tests/cli/node_runs.py runs it",
     "apt-get install": "changes the system; ./dev package --try does it in a bare one",
     "podman": "needs a container tool; tests/package/try_container.py carries the Containerfile out",
     "docker": "needs a container tool; tests/package/try_container.py carries the Containerfile out",
