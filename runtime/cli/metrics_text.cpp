@@ -165,11 +165,14 @@ std::string paths_text(const Report& report) {
   Family times("millrace_path_latency_seconds", "summary",
                "From a tick's beginning, or when it was due, until this sink was done; of ticks that were measured.");
   Family predicted("millrace_path_predicted_seconds", "gauge", "The plan's prediction: the known costs on the way.");
+  Family error("millrace_path_latency_clock_error_seconds", "gauge",
+               "By how much a latency may be wrong: it was measured by the clocks of two machines.");
   for (const PathReport& path : report.paths) {
+    if (!path.home.empty()) error.add({{"sink", path.sink}, {"home", path.home}}, seconds(path.clock_error_us));
     times.add_times({{"sink", path.sink}}, path.sampled, path.p50_us, path.p99_us, path.sampled_us);
     predicted.add({{"sink", path.sink}}, seconds(path.predicted_us));
   }
-  return times.text() + predicted.text();
+  return times.text() + predicted.text() + error.text();
 }
 
 } // namespace

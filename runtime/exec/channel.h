@@ -15,10 +15,16 @@ namespace millrace::exec {
 struct QueuedTick {
   mr_tick_info info{};
   int64_t from_ns = kNotMeasured; // as PaceRun::Latency
+  int64_t from_error_ns = 0;      // as its error_ns
   std::vector<Slot> slots;
   Cause gap = Cause::link; // feed: why ticks directly before it are missing
   bool has_value() const {
     return std::any_of(slots.begin(), slots.end(), [](const Slot& slot) { return slot.value != nullptr; });
+  }
+  // It is this tick of the pace.
+  void note_beginning(const PaceRun& pace, uint64_t ordinal) {
+    from_ns = pace.from_ns(ordinal);
+    from_error_ns = pace.from_error_ns(ordinal);
   }
 };
 

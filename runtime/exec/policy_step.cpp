@@ -323,7 +323,7 @@ StepResult GateRun::advance(uint64_t ordinal) {
       if (!channel->plan->far && !tick.has_value()) ++channel->empties;
       QueuedTick& pushed = push(*channel, info);
       pushed.gap = std::exchange(channel->gap, Cause::link);
-      pushed.from_ns = pace->from_ns(ordinal);
+      pushed.note_beginning(*pace, ordinal);
       std::swap(pushed.slots, tick.slots);
     }
   }

@@ -79,6 +79,10 @@ struct PathReport {
   double p50_us = 0, p99_us = 0, max_us = 0;
   double first_us = 0;   // the first tick's time, which the others include; 0: it did not reach the sink
   double sampled_us = 0; // the sum
+  // The node whose clock the tick is of, if that is another one; and the most by which a measured time may be wrong,
+  // since the clocks of two machines were read.
+  std::string home;
+  double clock_error_us = 0;
 };
 // A region: handlers that were submitted to a device as one launch.
 struct RegionReport {

@@ -93,7 +93,7 @@ std::string to_json(const Result& result) {
                         {"first", report.latency_first_us},
                         {"sampled", report.latency_sampled}};
   json["paths"] = ordered_json::array();
-  for (const PathReport& p : report.paths)
+  for (const PathReport& p : report.paths) {
     json["paths"].push_back({{"sink", p.sink},
                              {"predicted_us", p.predicted_us},
                              {"unknown_costs", p.unknown_costs},
@@ -102,6 +102,10 @@ std::string to_json(const Result& result) {
                              {"p99", p.p99_us},
                              {"max", p.max_us},
                              {"first", p.first_us}});
+    if (p.home.empty()) continue;
+    json["paths"].back()["home"] = p.home;
+    json["paths"].back()["clock_error"] = p.clock_error_us;
+  }
   json["regions"] = ordered_json::array();
   for (const RegionReport& r : report.regions)
     json["regions"].push_back({{"domain", r.domain},
