@@ -221,6 +221,10 @@ std::string summary_words(const Report& report, bool explain) {
   for (const EdgeReport& edge : report.edges)
     for (const auto& [cause, count] : edge.dropped)
       words += fmt::format("  {} dropped on {} → {}: {}\n", count, edge.from, edge.to, because(cause));
+  for (const EdgeReport& edge : report.edges)
+    if (edge.is_too_fine())
+      words += fmt::format("  {} → {} is aligned within {}, and its clocks agree only within {}\n", edge.from, edge.to,
+                           us_words(edge.within_us), us_words(edge.clock_error_us));
   for (const CrossingReport& crossing : report.crossings)
     words += fmt::format("  {} {} {}: {}, {}\n", crossing.name, crossing.departs ? "to" : "from", crossing.node,
                          count_of(crossing.parcels, "tick"), plan::bytes_words(crossing.bytes));

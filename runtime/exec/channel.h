@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "exec/step.h"
+#include "observe/single_writer.h"
 
 namespace millrace::exec {
 
@@ -95,6 +96,9 @@ struct ResolveRun : ChannelEnd {
   // waits for no time. It has its own word because the head stores the pace's `due_ns`, and neither may overwrite the
   // other's time.
   std::atomic<int64_t> decides_at_ns{INT64_MAX};
+  // claimer; `align` of clocks whose homes are two nodes: the most by which the times of two ticks may be wrong to each
+  // other, of those that were compared
+  SingleWriter<int64_t> error_ns;
 };
 
 void count_lost(StepRun& step, uint64_t ordinal, Cause cause); // values of queues that are lost by `every` or `input`

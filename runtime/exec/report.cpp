@@ -158,6 +158,10 @@ void report_edges(const RunState& run, Report& report) {
     for (const auto& channel : epoch.channels) {
       const auto& edges = channel->plan->edges;
       if (std::find(edges.begin(), edges.end(), index) == edges.end()) continue;
+      if (channel->plan->kind == plan::ChannelKind::align) {
+        out.clock_error_us = us(as<ResolveRun>(*channel->to).error_ns);
+        out.within_us = out.clock_error_us > 0 ? us(channel->plan->within_ns) : 0;
+      }
       const std::lock_guard lock(channel->mutex);
       out.empty += channel->left_out;
     }

@@ -60,13 +60,17 @@ std::string to_json(const Result& result) {
   json["handlers"] = ordered_json::object();
   for (const HandlerReport& h : report.handlers) json["handlers"][h.name] = json_of(h);
   json["edges"] = ordered_json::array();
-  for (const EdgeReport& e : report.edges)
+  for (const EdgeReport& e : report.edges) {
     json["edges"].push_back({{"from", e.from},
                              {"to", e.to},
                              {"policy", e.policy},
                              {"delivered", e.delivered},
                              {"empty", e.empty},
                              {"dropped", e.dropped}});
+    if (e.clock_error_us > 0)
+      json["edges"].back()["align"] = {
+          {"within_us", e.within_us}, {"clock_error_us", e.clock_error_us}, {"too_fine", e.is_too_fine()}};
+  }
   json["transfers"] = ordered_json::array();
   for (const TransferReport& t : report.transfers)
     json["transfers"].push_back({{"from", t.from},

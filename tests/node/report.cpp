@@ -67,6 +67,18 @@ TEST_CASE("the report of all says of a sink on another node than its clock by ho
   CHECK(all["paths"][1]["clock_error"] == 310);
 }
 
+TEST_CASE("the report of all has from the reader's node how well an edge is aligned, whichever node comes first") {
+  Result with_values = home_result(), reader = gpu_result();
+  reader.report.edges[0].within_us = 1000;
+  reader.report.edges[0].clock_error_us = 1500;
+  const json expected = {{"within_us", 1000.0}, {"clock_error_us", 1500.0}, {"too_fine", true}};
+  const json one = json::parse(report_of_all(with_values, "home", {{"gpu", to_json(reader)}}));
+  const json other = json::parse(report_of_all(reader, "gpu", {{"home", to_json(with_values)}}));
+  CHECK(one["edges"][0]["align"] == expected);
+  CHECK(other["edges"][0]["align"] == expected);
+  CHECK(!one["edges"][1].contains("align"));
+}
+
 TEST_CASE("counts of an edge from two nodes are added up, and an edge within one node stays as it is") {
   const json all = merged({{"gpu", to_json(gpu_result())}});
   REQUIRE(all["edges"].size() == 2);
