@@ -387,7 +387,8 @@ TEST_CASE(
     p.connect("from_right", "both.b", graph::Policy::align).within_ns = 5'000'000;
     put(p, home_of_right, {"from_right"});
     std::string note;
-    for (const json& edge : json::parse(plan::print_json(Planned(p, {}, on(0)).plan()))["edges"])
+    const json plan = json::parse(plan::print_json(Planned(p, {}, on(0)).plan()));
+    for (const json& edge : plan["edges"])
       if (edge["policy"] == "align") note = edge.value("note", "");
     return note;
   };
