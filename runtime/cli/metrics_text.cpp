@@ -109,13 +109,16 @@ std::string edges_text(const Report& report) {
   Family delivered("millrace_edge_delivered_total", "counter", "Values that a handler was given over an edge.");
   Family empty("millrace_edge_empty_total", "counter", "Ticks on which an edge had no value.");
   Family dropped("millrace_edge_dropped_total", "counter", "Values that were dropped on an edge, by cause.");
+  Family error("millrace_edge_clock_error_seconds", "gauge",
+               "By how much the times of values may be wrong to each other that align compares.");
   for (const EdgeReport& edge : report.edges) {
     const Labels labels = {{"from", edge.from}, {"to", edge.to}, {"policy", edge.policy}};
     delivered.add(labels, edge.delivered);
     empty.add(labels, edge.empty);
     dropped.add_by_cause(labels, edge.dropped);
+    if (edge.clock_error_us > 0) error.add(labels, seconds(edge.clock_error_us));
   }
-  return delivered.text() + empty.text() + dropped.text();
+  return delivered.text() + empty.text() + dropped.text() + error.text();
 }
 
 std::string memory_text(const Report& report) {
@@ -165,11 +168,14 @@ std::string paths_text(const Report& report) {
   Family times("millrace_path_latency_seconds", "summary",
                "From a tick's beginning, or when it was due, until this sink was done; of ticks that were measured.");
   Family predicted("millrace_path_predicted_seconds", "gauge", "The plan's prediction: the known costs on the way.");
+  Family error("millrace_path_latency_clock_error_seconds", "gauge",
+               "By how much a latency may be wrong: it was measured by the clocks of two machines.");
   for (const PathReport& path : report.paths) {
+    if (!path.home.empty()) error.add({{"sink", path.sink}, {"home", path.home}}, seconds(path.clock_error_us));
     times.add_times({{"sink", path.sink}}, path.sampled, path.p50_us, path.p99_us, path.sampled_us);
     predicted.add({{"sink", path.sink}}, seconds(path.predicted_us));
   }
-  return times.text() + predicted.text();
+  return times.text() + predicted.text() + error.text();
 }
 
 } // namespace

@@ -117,14 +117,20 @@ std::string predicted_words(const PathReport& path) {
   return path.predicted_us > 0 && path.unknown_costs == 0 ? "; predicted " + us_words(path.predicted_us) : "";
 }
 
-// Leaves out the only sink if it has no prediction: the line of the latency has said its times.
+// The clocks of two machines say how long it took to a sink of another node than the clock's.
+std::string error_words(const PathReport& path) {
+  return path.home.empty() ? "" : fmt::format("; right to {}, from {}", us_words(path.clock_error_us), path.home);
+}
+
+// Leaves out the only sink if it has no prediction and its clock is here: the line of the latency has said its times.
 std::string paths_words(const Report& report, bool explain) {
   std::string words;
   for (const PathReport& path : report.paths) {
     const std::string predicted = explain ? predicted_words(path) : "";
-    if (path.sampled == 0 || (report.paths.size() == 1 && predicted.empty())) continue;
-    words += fmt::format("  to {}, {}: {}{}\n", path.sink, count_of(path.sampled, "tick"),
-                         times_words(path.sampled, path.p50_us, path.p99_us, path.max_us, path.first_us), predicted);
+    if (path.sampled == 0 || (report.paths.size() == 1 && predicted.empty() && path.home.empty())) continue;
+    words += fmt::format("  to {}, {}: {}{}{}\n", path.sink, count_of(path.sampled, "tick"),
+                         times_words(path.sampled, path.p50_us, path.p99_us, path.max_us, path.first_us),
+                         error_words(path), predicted);
   }
   return words;
 }
@@ -218,6 +224,10 @@ std::string summary_words(const Report& report, bool explain) {
   for (const EdgeReport& edge : report.edges)
     for (const auto& [cause, count] : edge.dropped)
       words += fmt::format("  {} dropped on {} → {}: {}\n", count, edge.from, edge.to, because(cause));
+  for (const EdgeReport& edge : report.edges)
+    if (edge.is_too_fine())
+      words += fmt::format("  {} → {} is aligned within {}, and its clocks agree only within {}\n", edge.from, edge.to,
+                           us_words(edge.within_us), us_words(edge.clock_error_us));
   for (const CrossingReport& crossing : report.crossings)
     words += fmt::format("  {} {} {}: {}, {}\n", crossing.name, crossing.departs ? "to" : "from", crossing.node,
                          count_of(crossing.parcels, "tick"), plan::bytes_words(crossing.bytes));

@@ -2,6 +2,7 @@
 #include "embed/link_ends.h"
 
 #include <algorithm>
+#include <limits>
 
 #include "exec/state.h"
 #include "observe/error.h"
@@ -16,6 +17,15 @@ static_assert(static_cast<uint32_t>(exec::Cause::count) <= net::kCausesMax);
 
 // ---- parcels -------------------------------------------------------------------------------------------------------
 
+namespace {
+
+// Never less than it is.
+uint32_t us_of_error(int64_t ns) {
+  return static_cast<uint32_t>(std::min<int64_t>((ns + 999) / 1000, std::numeric_limits<uint32_t>::max()));
+}
+
+} // namespace
+
 bool LinkDeparture::next(net::Parcel& parcel) {
   if (!departure_.next(parcel_)) return false;
   parcel.end = parcel_.end;
@@ -25,6 +35,7 @@ bool LinkDeparture::next(net::Parcel& parcel) {
   else if (has_last_)
     parcel.tick = {last_.clock, last_.epoch, last_.index + 1, last_.media_time_ns + 1, 0, 0};
   parcel.begun_ns = parcel_.end ? INT64_MIN : parcel_.begun_ns;
+  parcel.begun_error_us = parcel_.end ? 0 : us_of_error(parcel_.begun_error_ns);
   const bool goes_on = has_last_ && last_.epoch == parcel.tick.epoch;
   parcel.previous = goes_on ? last_.index : net::kNoIndex;
   const uint64_t missing = parcel.tick.index - parcel.previous - 1; // also right for kNoIndex, which is -1
@@ -51,6 +62,7 @@ net::Room LinkArrival::room(uint32_t value) {
 void LinkArrival::arrive(const net::Parcel& parcel) {
   parcel_.tick = parcel.tick;
   parcel_.begun_ns = parcel.begun_ns;
+  parcel_.begun_error_ns = int64_t{parcel.begun_error_us} * 1000;
   parcel_.end = parcel.end;
   parcel_.gap = parcel.gap_count > 0 ? parcel.gaps[0].cause : 0;
   parcel_.values.resize(parcel.value_count);

@@ -116,6 +116,7 @@ void expect_next(PaceRun& pace) {
   const int64_t now = pace.run->now_ns();
   latency.ordinal.store(ordinal, std::memory_order_relaxed);
   latency.from_ns = std::min({due, std::exchange(pace.asked_ns, INT64_MAX), now});
+  latency.error_ns = pace.run->time->error_ns();
   uint32_t lanes = 0;
   for (const SegmentRun* segment : pace.segments) lanes += segment->plan->lane == ordinal % segment->plan->lanes;
   latency.segments_left.store(lanes, std::memory_order_release);
@@ -281,6 +282,7 @@ bool admit_entry(PaceRun& pace) {
     PaceRun::Latency& latency = pace.latency[ordinal & pace.mask];
     latency.ordinal.store(tick.from_ns == kNotMeasured ? UINT64_MAX : ordinal, std::memory_order_relaxed);
     latency.from_ns = tick.from_ns;
+    latency.error_ns = tick.from_error_ns;
     if (!tick.has_value()) --feed.empties;
     for (size_t o = 0; o < tick.slots.size(); ++o) {
       pace.entry->outputs[o]->at(ordinal) = tick.slots[o]; // its hold goes with it

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "exec/step.h"
+#include "observe/single_writer.h"
 
 namespace millrace::exec {
 
@@ -15,10 +16,16 @@ namespace millrace::exec {
 struct QueuedTick {
   mr_tick_info info{};
   int64_t from_ns = kNotMeasured; // as PaceRun::Latency
+  int64_t from_error_ns = 0;      // as its error_ns
   std::vector<Slot> slots;
   Cause gap = Cause::link; // feed: why ticks directly before it are missing
   bool has_value() const {
     return std::any_of(slots.begin(), slots.end(), [](const Slot& slot) { return slot.value != nullptr; });
+  }
+  // It is this tick of the pace.
+  void note_beginning(const PaceRun& pace, uint64_t ordinal) {
+    from_ns = pace.from_ns(ordinal);
+    from_error_ns = pace.from_error_ns(ordinal);
   }
 };
 
@@ -89,6 +96,9 @@ struct ResolveRun : ChannelEnd {
   // waits for no time. It has its own word because the head stores the pace's `due_ns`, and neither may overwrite the
   // other's time.
   std::atomic<int64_t> decides_at_ns{INT64_MAX};
+  // claimer; `align` of clocks whose homes are two nodes: the most by which the times of two ticks may be wrong to each
+  // other, of those that were compared
+  SingleWriter<int64_t> error_ns;
 };
 
 void count_lost(StepRun& step, uint64_t ordinal, Cause cause); // values of queues that are lost by `every` or `input`

@@ -41,6 +41,7 @@ bool Departure::next(Parcel& parcel) {
   parcel.end = false;
   parcel.tick = tick.info;
   parcel.begun_ns = tick.from_ns;
+  parcel.begun_error_ns = tick.from_error_ns;
   parcel.gap = static_cast<uint8_t>(tick.gap);
   parcel.values.resize(tick.slots.size());
   for (size_t v = 0; v < tick.slots.size(); ++v) {
@@ -129,6 +130,7 @@ void Arrival::arrive(const Parcel& parcel) {
       count_parcel(channel_, parcel);
       tick.info = parcel.tick;
       tick.from_ns = parcel.begun_ns;
+      tick.from_error_ns = parcel.begun_error_ns;
       tick.gap = static_cast<Cause>(parcel.gap);
       for (size_t v = 0; v < tick.slots.size(); ++v) {
         const bool there = parcel.values[v].value != nullptr;

@@ -32,6 +32,7 @@ struct ParcelValue {
 struct Parcel {
   mr_tick_info tick{};
   int64_t begun_ns = INT64_MIN; // when its tick began at the clock's home, in the run's time; INT64_MIN: not measured
+  int64_t begun_error_ns = 0;   // by so much the home's time may have been wrong then
   uint8_t gap = 0;              // why ticks directly before it are missing, if any are
   bool end = false;             // no parcel follows; it has no values
   std::vector<ParcelValue> values;

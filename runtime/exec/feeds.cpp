@@ -121,6 +121,7 @@ void take_from(const FeedRun& feed, PaceRun& pace, uint64_t ordinal, const mr_ti
     PaceRun::Latency& latency = pace.latency[ordinal & pace.mask];
     latency.ordinal.store(ordinal, std::memory_order_relaxed);
     latency.from_ns = tick.from_ns;
+    latency.error_ns = tick.from_error_ns;
   }
   pop(channel);
 }

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "exec/align_error.h"
 #include "exec/feeds.h"
 #include "exec/firing.h"
 #include "exec/settle.h"
@@ -238,8 +239,7 @@ StepResult resolve_queue(ResolveRun& step, ChannelRun& channel, uint64_t ordinal
   if (!certain && !passed && !later_is_here) return StepResult::waiting;
   Slot& target = step.outputs[0]->at(ordinal);
   if (!due) {
-    target = Slot{};
-    target.cause = Cause::not_yet;
+    target = nothing(Cause::not_yet);
     return StepResult::settled;
   }
   QueuedTick& tick = channel.at(0);
@@ -270,10 +270,9 @@ StepResult resolve_align(ResolveRun& step, ChannelRun& channel, uint64_t ordinal
   step.decides_at_ns.store(INT64_MAX, std::memory_order_relaxed);
   const int64_t before = channel.has_current ? at - channel.current.info.media_time_ns : INT64_MAX;
   const int64_t after = channel.count > 0 ? channel.at(0).info.media_time_ns - at : INT64_MAX;
+  note_align_error(step, ordinal, channel);
   if (std::min(before, after) > within) {
-    Slot& target = step.outputs[0]->at(ordinal);
-    target = Slot{};
-    target.cause = writer.ended && channel.count == 0 ? Cause::end : Cause::unaligned;
+    step.outputs[0]->at(ordinal) = nothing(writer.ended && channel.count == 0 ? Cause::end : Cause::unaligned);
     count_drop(channel, Cause::unaligned);
     return StepResult::settled;
   }
@@ -323,7 +322,7 @@ StepResult GateRun::advance(uint64_t ordinal) {
       if (!channel->plan->far && !tick.has_value()) ++channel->empties;
       QueuedTick& pushed = push(*channel, info);
       pushed.gap = std::exchange(channel->gap, Cause::link);
-      pushed.from_ns = pace->from_ns(ordinal);
+      pushed.note_beginning(*pace, ordinal);
       std::swap(pushed.slots, tick.slots);
     }
   }
@@ -344,6 +343,7 @@ StepResult PostRun::advance(uint64_t ordinal) {
     if (room == Room::wait) return StepResult::waiting;
     if (room == Room::push) {
       QueuedTick& tick = push(*channel, pace->info(ordinal));
+      tick.note_beginning(*pace, ordinal);
       tick.slots[0] = slot;
       tick.slots[0].presence_pending = false;
       hold(slot);

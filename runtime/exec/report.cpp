@@ -158,6 +158,10 @@ void report_edges(const RunState& run, Report& report) {
     for (const auto& channel : epoch.channels) {
       const auto& edges = channel->plan->edges;
       if (std::find(edges.begin(), edges.end(), index) == edges.end()) continue;
+      if (channel->plan->kind == plan::ChannelKind::align) {
+        out.clock_error_us = us(as<ResolveRun>(*channel->to).error_ns);
+        out.within_us = out.clock_error_us > 0 ? us(channel->plan->within_ns) : 0;
+      }
       const std::lock_guard lock(channel->mutex);
       out.empty += channel->left_out;
     }
@@ -223,12 +227,16 @@ void report_paths(const RunState& run, Report& report) {
     out.predicted_us = path.us;
     out.unknown_costs = path.unknown;
     Histogram latency;
-    int64_t first = 0;
+    int64_t first = 0, error = 0;
     for (const HandlerRun* step : epoch.handlers) { // its lanes
       if (step->index != path.sink) continue;
       latency.merge(step->sink_latency->times);
       first = std::max(first, step->sink_latency->first_ns.get());
+      error = std::max(error, step->sink_latency->error_ns.get());
+      const uint32_t home = epoch.plan.home_of(step->pace->plan->clock);
+      if (home != step->pace->plan->node) out.home = epoch.plan.nodes[home];
     }
+    out.clock_error_us = us(error);
     out.first_us = us(first);
     out.sampled = latency.count();
     out.p50_us = us(latency.quantile_ns(0.5));

@@ -24,8 +24,13 @@ void watch_sinks(RunState& run) {
 void note_sink_latency(HandlerRun& step, uint64_t ordinal) {
   PaceRun& pace = *step.pace;
   if (!step.sink_latency || !pace.is_measured(ordinal)) return;
-  const int64_t took = step.run->now_ns() - pace.latency[ordinal & pace.mask].from_ns;
+  const PaceRun::Latency& latency = pace.latency[ordinal & pace.mask];
+  const int64_t took = step.run->now_ns() - latency.from_ns;
   step.sink_latency->times.add(took);
+  if (step.run->epoch.plan.home_of(pace.plan->clock) != pace.plan->node) {
+    const int64_t error_ns = latency.error_ns + step.run->time->error_ns();
+    if (error_ns > step.sink_latency->error_ns) step.sink_latency->error_ns.set(error_ns);
+  }
   if (ordinal == 0) step.sink_latency->first_ns.set(took);
 }
 

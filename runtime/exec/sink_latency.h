@@ -14,6 +14,8 @@ struct HandlerRun;
 // Times from the beginning of a measured tick until the sink's call was over.
 struct SinkLatency {
   Histogram times;
+  // The tick's clock is another node's: the most by which one of those times may be wrong.
+  SingleWriter<int64_t> error_ns;
   SingleWriter<int64_t> first_ns; // the first tick, which pays for what is done only once; 0: not yet
 };
 

@@ -161,6 +161,7 @@ struct PaceRun {
     // meanwhile.
     std::atomic<uint64_t> ordinal{UINT64_MAX};
     int64_t from_ns = kNotMeasured;         // when it began; after a gate: before the gate
+    int64_t error_ns = 0;                   // by so much its home's time may have been wrong then
     std::atomic<uint32_t> segments_left{0}; // any: counted down by each segment that ends the tick
   };
 
@@ -210,6 +211,7 @@ struct PaceRun {
   int64_t from_ns(uint64_t ordinal) const {
     return is_measured(ordinal) ? latency[ordinal & mask].from_ns : kNotMeasured;
   }
+  int64_t from_error_ns(uint64_t ordinal) const { return is_measured(ordinal) ? latency[ordinal & mask].error_ns : 0; }
 
   mr_tick_info& info(uint64_t ordinal) { return infos[ordinal & mask]; }
   bool is_measured(uint64_t ordinal) const {

@@ -42,6 +42,7 @@ constexpr uint64_t kNoIndex = ~uint64_t{0};
 struct Parcel {
   mr_tick_info tick{};          // deadline_ns on the run's time
   int64_t begun_ns = 0;         // when the tick began at its home, on the run's time; INT64_MIN: not measured
+  uint32_t begun_error_us = 0;  // by so much the home's time may have been wrong then; the most there is: or more
   uint64_t previous = kNoIndex; // index of the parcel before, of the same epoch; kNoIndex: none
   bool end = false;             // no parcel follows; it has no values
   uint8_t gap_count = 0;
@@ -54,6 +55,7 @@ struct Parcel {
   void clear() {
     tick = {};
     begun_ns = 0;
+    begun_error_us = 0;
     previous = kNoIndex;
     end = false;
     gap_count = value_count = 0;

@@ -206,6 +206,7 @@ void write_tick(const Parcel& parcel, ByteWriter& writer) {
   writer.put(parcel.tick.deadline_ns);
   writer.put(parcel.tick.trace_id);
   writer.put(parcel.begun_ns);
+  writer.put(parcel.begun_error_us);
   writer.put(parcel.previous);
   writer.put(parcel.gap_count);
   for (uint8_t i = 0; i < parcel.gap_count; ++i) {
@@ -234,6 +235,7 @@ Fault read_tick(ByteReader& reader, Parcel& parcel) {
   parcel.tick.deadline_ns = reader.get<int64_t>();
   parcel.tick.trace_id = reader.get<uint64_t>();
   parcel.begun_ns = reader.get<int64_t>();
+  parcel.begun_error_us = reader.get<uint32_t>();
   parcel.previous = reader.get<uint64_t>();
   parcel.gap_count = reader.get<uint8_t>();
   if (!reader.good()) return Fault::body_short;

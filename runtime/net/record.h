@@ -125,7 +125,7 @@ uint64_t hash_of(const mr_format& format);
 
 // ---- TICK, END -----------------------------------------------------------------------------------------------------
 
-inline constexpr uint32_t kTickBytesLeast = 4 + 4 + 8 + 8 + 8 + 8 + 8 + 8 + 1 + 1;
+inline constexpr uint32_t kTickBytesLeast = 4 + 4 + 8 + 8 + 8 + 8 + 8 + 4 + 8 + 1 + 1;
 inline constexpr uint32_t kTickBytesMax = kTickBytesLeast + (1 + 8) * kGapCausesMax; // without values
 // The fields before a tick's values; END has them alone, with no values.
 void write_tick(const Parcel& parcel, ByteWriter& writer);

@@ -25,6 +25,7 @@ void add_edges(ordered_json& all, ordered_json& part) {
       all.push_back(std::move(edge));
       continue;
     }
+    if (edge.contains("align")) (*same)["align"] = edge["align"]; // the reader's node has it
     for (const char* const count : {"delivered", "empty"})
       (*same)[count] = (*same)[count].get<uint64_t>() + edge[count].get<uint64_t>();
     for (const auto& [cause, count] : edge["dropped"].items())

@@ -41,6 +41,11 @@ struct EdgeReport {
   std::string from, to, policy;
   uint64_t delivered = 0, empty = 0;
   std::map<std::string, uint64_t> dropped; // by cause
+  // `align` of clocks whose homes are two nodes: the most by which the times of two values may be wrong to each other,
+  // and the difference within which they are paired. 0: another edge, or nothing was compared on this node.
+  double clock_error_us = 0, within_us = 0;
+  // Values may be paired that were farther apart, and others be left alone that were not.
+  bool is_too_fine() const { return within_us < clock_error_us; }
 };
 struct TransferReport {
   std::string from, to, edge;
@@ -79,6 +84,10 @@ struct PathReport {
   double p50_us = 0, p99_us = 0, max_us = 0;
   double first_us = 0;   // the first tick's time, which the others include; 0: it did not reach the sink
   double sampled_us = 0; // the sum
+  // The node whose clock the tick is of, if that is another one; and the most by which a measured time may be wrong,
+  // since the clocks of two machines were read.
+  std::string home;
+  double clock_error_us = 0;
 };
 // A region: handlers that were submitted to a device as one launch.
 struct RegionReport {

@@ -29,6 +29,14 @@ nlohmann::ordered_json json_of(const HandlerReport& h) {
   return json;
 }
 
+nlohmann::ordered_json json_of(const EdgeReport& e) {
+  nlohmann::ordered_json json = {{"from", e.from},           {"to", e.to},       {"policy", e.policy},
+                                 {"delivered", e.delivered}, {"empty", e.empty}, {"dropped", e.dropped}};
+  if (e.clock_error_us > 0)
+    json["align"] = {{"within_us", e.within_us}, {"clock_error_us", e.clock_error_us}, {"too_fine", e.is_too_fine()}};
+  return json;
+}
+
 // Only where several nodes run the graph.
 void add_nodes(const Report& report, nlohmann::ordered_json& json) {
   for (const CrossingReport& c : report.crossings)
@@ -60,13 +68,7 @@ std::string to_json(const Result& result) {
   json["handlers"] = ordered_json::object();
   for (const HandlerReport& h : report.handlers) json["handlers"][h.name] = json_of(h);
   json["edges"] = ordered_json::array();
-  for (const EdgeReport& e : report.edges)
-    json["edges"].push_back({{"from", e.from},
-                             {"to", e.to},
-                             {"policy", e.policy},
-                             {"delivered", e.delivered},
-                             {"empty", e.empty},
-                             {"dropped", e.dropped}});
+  for (const EdgeReport& e : report.edges) json["edges"].push_back(json_of(e));
   json["transfers"] = ordered_json::array();
   for (const TransferReport& t : report.transfers)
     json["transfers"].push_back({{"from", t.from},
@@ -93,7 +95,7 @@ std::string to_json(const Result& result) {
                         {"first", report.latency_first_us},
                         {"sampled", report.latency_sampled}};
   json["paths"] = ordered_json::array();
-  for (const PathReport& p : report.paths)
+  for (const PathReport& p : report.paths) {
     json["paths"].push_back({{"sink", p.sink},
                              {"predicted_us", p.predicted_us},
                              {"unknown_costs", p.unknown_costs},
@@ -102,6 +104,10 @@ std::string to_json(const Result& result) {
                              {"p99", p.p99_us},
                              {"max", p.max_us},
                              {"first", p.first_us}});
+    if (p.home.empty()) continue;
+    json["paths"].back()["home"] = p.home;
+    json["paths"].back()["clock_error"] = p.clock_error_us;
+  }
   json["regions"] = ordered_json::array();
   for (const RegionReport& r : report.regions)
     json["regions"].push_back({{"domain", r.domain},

@@ -57,6 +57,7 @@ class Connecting {
       shown.note = edge.crosses_clocks ? "drops by media time" : "drop acts as block where the clock waits";
     if (declared.gap > 0 && apart_[edge.target] == edge.target)
       shown.note = "gap: not needed, since nothing waits for the ticks of a gap";
+    if (declared.policy == graph::Policy::align) shown.note = note_of_align(edge);
     if (to == kNone) { // it is read on another node
       plan_.edges.push_back(shown);
       return;
@@ -86,6 +87,13 @@ class Connecting {
                                       : through_channel(e, far_.value_in(posting, e), posting);
     }
     plan_.edges.push_back(shown);
+  }
+
+  std::string note_of_align(const DraftEdge& edge) const {
+    const uint32_t source = source_of(edge).clock, target = target_of(edge).clock;
+    if (!plan_.are_timed_apart(source, target)) return "";
+    return "its clocks are on " + plan_.nodes[plan_.home_of(source)] + " and " + plan_.nodes[plan_.home_of(target)] +
+           ": it is no better than they agree, which the report says";
   }
 
   // The entry's output that carries `from` into the pace of the edge's target.

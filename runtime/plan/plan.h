@@ -157,6 +157,13 @@ struct Plan {
   bool on_host(uint32_t domain) const { return domains[domain].is_host(); }
   bool in_host_memory(uint32_t domain) const { return domains[domain].host_memory; }
   bool is_over_nodes() const { return nodes.size() > 1; }
+  // The node whose sources give this clock's ticks. The first paces are those of the clocks.
+  uint32_t home_of(uint32_t clock) const { return paces[clock].node; }
+  // True if the media times of two clocks come from the clocks of two machines: they are compared only as well as these
+  // agree. The times of clocks that wait come from files, and are exact.
+  bool are_timed_apart(uint32_t a, uint32_t b) const {
+    return home_of(a) != home_of(b) && clocks[a].realtime() && clocks[b].realtime();
+  }
   const plugin::HandlerInfo& type_of(const HandlerPlan& handler) const { return types[handler.info]; }
   const plugin::HandlerInfo& type_of(const Step& step) const { return type_of(handlers[step.handler()]); }
 };

@@ -50,6 +50,30 @@ TEST_CASE("Backslashes, quotes and line breaks in a label are escaped") {
   CHECK(has_line(metrics_text(report), "millrace_path_predicted_seconds{sink=\"a\\\\b\\\"c\\nd ü\"} 0"));
 }
 
+TEST_CASE("A latency that two machines' clocks measured has its error beside it, and no other has") {
+  Report report;
+  PathReport near, far;
+  near.sink = "near";
+  far.sink = "far";
+  far.home = "edge";
+  far.clock_error_us = 1250;
+  report.paths = {near, far};
+  const std::string text = metrics_text(report);
+  CHECK(has_line(text, "millrace_path_latency_clock_error_seconds{sink=\"far\",home=\"edge\"} 0.00125"));
+  CHECK(text.find("error_seconds{sink=\"near\"") == std::string::npos);
+}
+
+TEST_CASE("An edge that compares times of two machines' clocks has their error, and no other has") {
+  Report report;
+  report.edges.resize(2);
+  report.edges[0] = {"b.out", "both.right", "align", 1, 0, {}};
+  report.edges[0].clock_error_us = 2500;
+  report.edges[1] = {"a.out", "both.left", "sync", 1, 0, {}};
+  const std::string text = metrics_text(report);
+  CHECK(has_line(text, "millrace_edge_clock_error_seconds{from=\"b.out\",to=\"both.right\",policy=\"align\"} 0.0025"));
+  CHECK(text.find("error_seconds{from=\"a.out\"") == std::string::npos);
+}
+
 TEST_CASE("Without a sample a quantile is not a number, and nothing is said of what there is none of") {
   const std::string text = metrics_text({});
   CHECK(has_line(text, "millrace_latency_seconds{quantile=\"0.99\"} NaN"));

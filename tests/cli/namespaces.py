@@ -118,7 +118,11 @@ class Cuts(unittest.TestCase):
         self.assertGreater(paths["far"]["sampled"], 0)
         # A day would be seen: the far sink has its ticks within a period or two, but for the error of the clocks.
         self.assertGreater(paths["far"]["p50"], 0)
-        self.assertLess(paths["far"]["p50"], 100_000 + link["gpu"]["offset_error_us"])
+        self.assertLess(paths["far"]["p50"], 100_000 + paths["far"]["clock_error"])
+        self.assertEqual(paths["far"]["home"], "edge")
+        self.assertGreater(paths["far"]["clock_error"], 0)
+        self.assertLess(paths["far"]["clock_error"], 20_000)
+        self.assertNotIn("clock_error", paths["near"])
 
 
 SINKS = """

@@ -175,6 +175,30 @@ TEST_CASE("The summary tells each way to a sink, and on request what was predict
 }
 
 TEST_CASE(
+    "The summary tells the way to a sink by another node's clock, also where it is the only one, with its error") {
+  Report report;
+  report.paths = {path_of("screen", 2)};
+  report.paths[0].home = "edge";
+  report.paths[0].clock_error_us = 730;
+  report.paths[0].predicted_us = 1200;
+  const std::string screen = "  to screen, 2 ticks: p50 1.5 ms, max 2.0 ms; right to 730.0 µs, from edge";
+  CHECK(summary_words(report) == "0 ticks in 0.00 s\n" + screen + "\n");
+  CHECK(summary_words(report, true) == "0 ticks in 0.00 s\n" + screen + "; predicted 1.2 ms\n");
+}
+
+TEST_CASE("The summary tells of an edge that is aligned more finely than its clocks agree, and of no other") {
+  Report report;
+  report.edges.resize(1);
+  report.edges[0] = {"b.out", "both.right", "align", 1, 0, {}};
+  report.edges[0].within_us = 2000;
+  report.edges[0].clock_error_us = 2000;
+  CHECK(summary_words(report) == "0 ticks in 0.00 s\n");
+  report.edges[0].clock_error_us = 2500;
+  CHECK(summary_words(report) ==
+        "0 ticks in 0.00 s\n  b.out → both.right is aligned within 2.0 ms, and its clocks agree only within 2.5 ms\n");
+}
+
+TEST_CASE(
     "Few ticks have no 99th percentile, a part of the ticks is told as one, and a slow first tick is told apart") {
   Report report;
   report.ticks_run = 5000;

@@ -75,8 +75,8 @@ struct Type {
 // The numbers of mrl/1, said once more; MESSAGE has its own below.
 constexpr Type kTypes[] = {
     {RecordType::hello, 128, 1152, false, false, false},  {RecordType::welcome, 128, 1152, false, false, false},
-    {RecordType::open, 23, 631, true, false, false},      {RecordType::tick, 58, 32'768, true, true, false},
-    {RecordType::data, 1, 1'048'576, true, true, true},   {RecordType::end, 58, 130, true, true, false},
+    {RecordType::open, 23, 631, true, false, false},      {RecordType::tick, 62, 32'768, true, true, false},
+    {RecordType::data, 1, 1'048'576, true, true, true},   {RecordType::end, 62, 134, true, true, false},
     {RecordType::state, 19, 19'456, false, false, false}, {RecordType::ping, 8, 8, false, false, false},
     {RecordType::pong, 88, 88, false, false, false},      {RecordType::go_away, 4, 516, false, false, false},
     {RecordType::refuse, 4, 516, false, false, false},
@@ -304,31 +304,32 @@ void damage_ticks(Tally& tally) {
       {{"deadline", 24, 8}, any},
       {{"trace", 32, 8}, any},
       {{"begun", 40, 8}, any},
-      {{"previous", 48, 8}, {{0, Fault::index}, {1, Fault::index}, {kMost64 - 1, Fault::index}, {kMost64, kGood}}}};
+      {{"its error", 48, 4}, {{0, kGood}, {kMost32, kGood}}},
+      {{"previous", 52, 8}, {{0, Fault::index}, {1, Fault::index}, {kMost64 - 1, Fault::index}, {kMost64, kGood}}}};
   const std::vector<FieldTries> of_values{
-      {{"gaps", 56, 1}, {{0, kGood}, {1, Fault::gap}, {8, Fault::gap}, {9, Fault::gap}, {255, Fault::gap}}},
-      {{"values", 57, 1},
+      {{"gaps", 60, 1}, {{0, kGood}, {1, Fault::gap}, {8, Fault::gap}, {9, Fault::gap}, {255, Fault::gap}}},
+      {{"values", 61, 1},
        {{0, Fault::open_values},
         {1, kGood},
         {2, Fault::open_values},
         {64, Fault::open_values},
         {65, Fault::which_value},
         {255, Fault::which_value}}},
-      {{"value", 58, 1}, {{0, Fault::body_long}, {1, kGood}, {2, Fault::value}, {255, Fault::value}}},
-      {{"schema", 59, 8}, any},
-      {{"layout", 67, 8}, any},
-      {{"kind", 75, 4},
+      {{"value", 62, 1}, {{0, Fault::body_long}, {1, kGood}, {2, Fault::value}, {255, Fault::value}}},
+      {{"schema", 63, 8}, any},
+      {{"layout", 71, 8}, any},
+      {{"kind", 79, 4},
        {{0, Fault::value},
         {1, Fault::value},
         {MR_KIND_PACKET, kGood},
         {MR_KIND_OBJECT, Fault::value},
         {kMost32, Fault::value}}},
-      {{"stream", 79, 4}, any},
-      {{"pts", 83, 8}, any},
-      {{"duration", 91, 8}, any},
-      {{"flags", 99, 4}, {{0, kGood}, {1, kGood}, {2, Fault::value}, {kMost32, Fault::value}}},
-      {{"present", 103, 4}, {{0, kGood}, {1, kGood}, {2, Fault::value}, {kMost32, Fault::value}}},
-      {{"extent", 107, 8}, {{0, kGood}, {1, kGood}, {10, kGood}, {11, Fault::value}, {kMost64, Fault::value}}}};
+      {{"stream", 83, 4}, any},
+      {{"pts", 87, 8}, any},
+      {{"duration", 95, 8}, any},
+      {{"flags", 103, 4}, {{0, kGood}, {1, kGood}, {2, Fault::value}, {kMost32, Fault::value}}},
+      {{"present", 107, 4}, {{0, kGood}, {1, kGood}, {2, Fault::value}, {kMost32, Fault::value}}},
+      {{"extent", 111, 8}, {{0, kGood}, {1, kGood}, {10, kGood}, {11, Fault::value}, {kMost64, Fault::value}}}};
   for (const RecordType type : {RecordType::tick, RecordType::end}) {
     const Buffer good = body_in(good_record(Talk(false), type, 1));
     const std::string name = name_of(type);
@@ -350,7 +351,7 @@ void damage_ticks(Tally& tally) {
     if (type == RecordType::tick)
       tally.check(fault_of_tick(type, {good.begin(), good.end() - 1}), Fault::value, "TICK, a byte less");
     else
-      tally.check(fault_of_tick(type, with(good, {"values", 57, 1}, 1)), Fault::open_values, "END, a value");
+      tally.check(fault_of_tick(type, with(good, {"values", 61, 1}, 1)), Fault::open_values, "END, a value");
   }
 }
 
@@ -660,7 +661,7 @@ std::vector<Said> exchange_with(const Talk& talk) {
     return record_of(RecordType::welcome, hello_of(talk.hello(lane, kPairing)));
   };
   Buffer end = body_in(good_record(talk, RecordType::end, 1));
-  end = with(with(end, {"index", 8, 8}, 1), {"previous", 48, 8}, 0);
+  end = with(with(end, {"index", 8, 8}, 1), {"previous", 52, 8}, 0);
   end = with(with(end, {"media time", 16, 8}, static_cast<uint64_t>(test::media_of(1))), {"trace", 32, 8},
              test::mixed(1));
   Buffer data(10);

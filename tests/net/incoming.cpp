@@ -151,7 +151,7 @@ TEST_CASE("the values of a tick are those of the plan") {
     CHECK(reader.taker.arrived() == 0);
     return fault;
   };
-  constexpr size_t kCount = 57, kFirst = 58, kExtent = kFirst + 1 + 48;
+  constexpr size_t kCount = 61, kFirst = 62, kExtent = kFirst + 1 + 48;
   CHECK(refused([](Buffer&) {}) == Fault::none);
   CHECK(refused([](Buffer& body) { body[kCount] = std::byte{1}; }) == Fault::open_values);
   CHECK(refused([](Buffer& body) { body[kCount] = std::byte{3}; }) == Fault::open_values);
@@ -220,7 +220,7 @@ TEST_CASE("nothing comes after an end, and an end has no values") {
   REQUIRE(reader.parcel({}) == Fault::none);
   Reader::Tick end{1, 1, 0, 0, {}, true};
   Buffer body = reader.body_of(end);
-  body[57] = std::byte{1};
+  body[61] = std::byte{1};
   CHECK(reader.incoming.read_tick({RecordType::end, 0, 3, 0, 1, 0}, body) == Fault::open_values);
   CHECK(!reader.incoming.has_ended());
   CHECK(reader.parcel(end) == Fault::none);

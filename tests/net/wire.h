@@ -98,6 +98,7 @@ inline Buffer some_tick(uint8_t value_count = 2) {
   parcel.tick.deadline_ns = 5;
   parcel.tick.trace_id = 6;
   parcel.begun_ns = 7;
+  parcel.begun_error_us = 8;
   parcel.previous = 7;
   parcel.gap_count = 2;
   parcel.gaps[0] = {kCauseLink, 1};

@@ -220,9 +220,11 @@ int64_t nearest_right(int64_t left) {
   return apart_ns(nearest) <= kWithinNs ? nearest : -1;
 }
 
-void check_pairs(const std::vector<Moment>& a, const std::vector<Moment>& b) {
+// Returns the largest error of the times of a pair.
+int64_t check_pairs(const std::vector<Moment>& a, const std::vector<Moment>& b) {
   REQUIRE(notes.pairs.size() + 2 >= a.size());
   size_t whole = 0;
+  int64_t largest_error_ns = 0;
   for (const auto& [left, right] : notes.pairs) {
     if (static_cast<size_t>(left) + 4 > a.size()) break; // the end of the other camera may come first
     REQUIRE(right == nearest_right(left));
@@ -231,23 +233,39 @@ void check_pairs(const std::vector<Moment>& a, const std::vector<Moment>& b) {
     const Moment &taken = a[static_cast<size_t>(left)], &other = b[static_cast<size_t>(right)];
     const int64_t media_ns = left * net::kSecond / kLeftHz - right * net::kSecond / kRightHz;
     REQUIRE(std::abs(taken.shared_ns - other.shared_ns - media_ns) <= taken.error_ns + other.error_ns + 4);
+    largest_error_ns = std::max(largest_error_ns, taken.error_ns + other.error_ns);
   }
   CHECK(whole >= notes.pairs.size() / 2 - 3);
+  return largest_error_ns;
+}
+
+// The edge says by how much the times may be wrong that it compares. Besides those that it pairs it compares the next.
+void check_align(const Report& report, int64_t paired_error_ns) {
+  const auto edge = std::find_if(report.edges.begin(), report.edges.end(),
+                                 [](const EdgeReport& one) { return one.policy == "align"; });
+  REQUIRE(edge != report.edges.end());
+  CHECK(edge->within_us == static_cast<double>(kWithinNs) / 1000);
+  const double paired_us = static_cast<double>(paired_error_ns) / 1000;
+  CHECK(edge->clock_error_us >= paired_us - 0.01);
+  CHECK(edge->clock_error_us <= paired_us + 100); // errors grow by 401 ppm, and a period is 40 ms
+  CHECK(edge->is_too_fine() == (paired_error_ns > kWithinNs));
 }
 
 int64_t quantile(std::vector<int64_t> sorted, double at) {
   return sorted[std::min(sorted.size() - 1, static_cast<size_t>(at * static_cast<double>(sorted.size())))];
 }
 
-// The screen's latency as its node measures it is the true one, but for the clocks' errors and the histogram's 3 %.
+// The screen's latency as its node measures it is the true one, but for the error that it says and the histogram's 3 %.
 void check_latency(const PathReport& path, const std::vector<Moment>& from, const std::vector<Moment>& to) {
   REQUIRE(to.size() + 2 >= from.size());
   std::vector<int64_t> latencies;
-  int64_t error_ns = 0;
+  int64_t largest_error_ns = 0;
   for (size_t i = 0; i < to.size(); ++i) {
     latencies.push_back(to[i].shared_ns - from[i].shared_ns);
-    error_ns = std::max(error_ns, from[i].error_ns + to[i].error_ns);
+    largest_error_ns = std::max(largest_error_ns, from[i].error_ns + to[i].error_ns);
   }
+  CHECK(path.home == "left");
+  CHECK(std::abs(path.clock_error_us * 1000 - static_cast<double>(largest_error_ns)) <= 2);
   std::sort(latencies.begin(), latencies.end());
   CHECK(path.sampled == to.size());
   for (const auto& [measured_us, true_ns] : {std::pair{path.p50_us, quantile(latencies, 0.5)},
@@ -256,7 +274,7 @@ void check_latency(const PathReport& path, const std::vector<Moment>& from, cons
     CAPTURE(true_ns);
     CAPTURE(measured_us);
     CHECK(std::abs(measured_us * 1000 - static_cast<double>(true_ns)) <=
-          static_cast<double>(error_ns) + 0.032 * measured_us * 1000 + 2);
+          path.clock_error_us * 1000 + 0.032 * measured_us * 1000 + 2);
   }
 }
 
@@ -339,7 +357,7 @@ TEST_CASE(
       CHECK(spread.report_of(node).ticks_late == 0);
       CHECK(spread.report_of(node).ticks_skipped == 0);
     }
-    check_pairs(notes.moments["a"], notes.moments["b"]);
+    check_align(spread.report_of(0), check_pairs(notes.moments["a"], notes.moments["b"]));
     const std::vector<PathReport> paths = spread.report_of(2).paths;
     const auto path = std::find_if(paths.begin(), paths.end(), [](const auto& one) { return one.sink == "screen"; });
     REQUIRE(path != paths.end());

@@ -49,6 +49,36 @@ TEST_CASE("the report of all has each handler once, with the node that it is on"
   CHECK(all["handlers"]["detect"]["calls"] == 40);
 }
 
+TEST_CASE("the report of all says of a sink on another node than its clock by how much its latency may be wrong") {
+  Result near = home_result(), far = gpu_result();
+  near.report.paths.resize(1);
+  near.report.paths[0].sink = "screen";
+  far.report.paths.resize(1);
+  far.report.paths[0].sink = "detect";
+  far.report.paths[0].p50_us = 5200;
+  far.report.paths[0].home = "home";
+  far.report.paths[0].clock_error_us = 310;
+  const json all = json::parse(report_of_all(near, "home", {{"gpu", to_json(far)}}));
+  REQUIRE(all["paths"].size() == 2);
+  CHECK(!all["paths"][0].contains("clock_error"));
+  CHECK(all["paths"][1]["on"] == "gpu");
+  CHECK(all["paths"][1]["p50"] == 5200);
+  CHECK(all["paths"][1]["home"] == "home");
+  CHECK(all["paths"][1]["clock_error"] == 310);
+}
+
+TEST_CASE("the report of all has from the reader's node how well an edge is aligned, whichever node comes first") {
+  Result with_values = home_result(), reader = gpu_result();
+  reader.report.edges[0].within_us = 1000;
+  reader.report.edges[0].clock_error_us = 1500;
+  const json expected = {{"within_us", 1000.0}, {"clock_error_us", 1500.0}, {"too_fine", true}};
+  const json one = json::parse(report_of_all(with_values, "home", {{"gpu", to_json(reader)}}));
+  const json other = json::parse(report_of_all(reader, "gpu", {{"home", to_json(with_values)}}));
+  CHECK(one["edges"][0]["align"] == expected);
+  CHECK(other["edges"][0]["align"] == expected);
+  CHECK(!one["edges"][1].contains("align"));
+}
+
 TEST_CASE("counts of an edge from two nodes are added up, and an edge within one node stays as it is") {
   const json all = merged({{"gpu", to_json(gpu_result())}});
   REQUIRE(all["edges"].size() == 2);

@@ -371,3 +371,29 @@ TEST_CASE("a crossing has each value once, and a value of ticks before as one of
       "camera.out bgr8 1280×720, camera.out of 2 ticks before bgr8 1280×720, at most 5.3 MiB a tick";
   for (uint32_t node : {0, 1}) CHECK(Planned(p, {}, on(node)).text().find(words) != std::string::npos);
 }
+
+TEST_CASE(
+    "7.12: a plan says of align between live clocks of two nodes that it is no better than they agree, and only "
+    "there") {
+  const auto note_of = [](graph::ClockMode mode, const std::string& home_of_right) {
+    Pipeline p;
+    for (const char* name : {"left", "right"}) {
+      p.clock(mode, mode == graph::ClockMode::realtime ? 30 : 0);
+      p.graph.clocks.back().name = name;
+      p.add(std::string("from_") + name, "t.count", {{"rate", "30"}, {"count", "9"}}).clock = name;
+    }
+    p.add("both", "t.need");
+    p.connect("from_left", "both.a");
+    p.connect("from_right", "both.b", graph::Policy::align).within_ns = 5'000'000;
+    put(p, home_of_right, {"from_right"});
+    std::string note;
+    const json plan = json::parse(plan::print_json(Planned(p, {}, on(0)).plan()));
+    for (const json& edge : plan["edges"])
+      if (edge["policy"] == "align") note = edge.value("note", "");
+    return note;
+  };
+  CHECK(note_of(graph::ClockMode::realtime, "gpu") ==
+        "its clocks are on gpu and home: it is no better than they agree, which the report says");
+  CHECK(note_of(graph::ClockMode::realtime, "home").empty());
+  CHECK(note_of(graph::ClockMode::source, "gpu").empty()); // the files' own times
+}

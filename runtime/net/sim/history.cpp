@@ -39,8 +39,8 @@ uint64_t hash_of(const Parcel& parcel) {
   uint64_t hash = parcel.end ? 1 : 0;
   for (const uint64_t word :
        {uint64_t{tick.clock}, uint64_t{tick.epoch}, tick.index, static_cast<uint64_t>(tick.media_time_ns),
-        static_cast<uint64_t>(tick.deadline_ns), tick.trace_id, static_cast<uint64_t>(parcel.begun_ns), parcel.previous,
-        uint64_t{parcel.gap_count}, uint64_t{parcel.value_count}})
+        static_cast<uint64_t>(tick.deadline_ns), tick.trace_id, static_cast<uint64_t>(parcel.begun_ns),
+        uint64_t{parcel.begun_error_us}, parcel.previous, uint64_t{parcel.gap_count}, uint64_t{parcel.value_count}})
     hash = mix(hash, word);
   for (uint8_t i = 0; i < parcel.gap_count; ++i) hash = mix(mix(hash, parcel.gaps[i].cause), parcel.gaps[i].ticks);
   for (uint8_t i = 0; i < parcel.value_count; ++i) {

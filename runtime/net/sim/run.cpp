@@ -60,6 +60,7 @@ void Maker::make(int64_t now_ns) {
   auto tick = std::make_unique<Tick>();
   tick->parcel.tick = {0, epoch_, index_, media_ns_, media_ns_ + kSecond, random_.next()};
   tick->parcel.begun_ns = now_ns;
+  tick->parcel.begun_error_us = static_cast<uint32_t>(index_);
   tick->gaps = pending_;
   pending_ = {};
   make_values(*tick);

@@ -1,0 +1,26 @@
+// Adds up the errors that two ticks began with, each by the clock of its own home; see align_error.h.
+#include "exec/align_error.h"
+
+#include <algorithm>
+
+#include "exec/channel.h"
+#include "exec/run_state.h"
+
+namespace millrace::exec {
+
+void note_align_error(ResolveRun& step, uint64_t ordinal, ChannelRun& channel) {
+  const PaceRun& pace = *step.pace;
+  if (!pace.is_measured(ordinal)) return;
+  int64_t other_ns = -1;
+  const auto compare = [&](const QueuedTick& tick) {
+    if (tick.from_ns != kNotMeasured) other_ns = std::max(other_ns, tick.from_error_ns);
+  };
+  if (channel.has_current) compare(channel.current);
+  if (channel.count > 0) compare(channel.at(0));
+  const int64_t error_ns = pace.from_error_ns(ordinal) + other_ns;
+  if (other_ns < 0 || error_ns <= step.error_ns) return;
+  if (step.run->epoch.plan.are_timed_apart(pace.plan->clock, channel.from->pace->plan->clock))
+    step.error_ns.set(error_ns);
+}
+
+} // namespace millrace::exec
