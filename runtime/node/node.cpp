@@ -113,7 +113,8 @@ Node::Work::Work(const graph::Graph& graph, const NodeOptions& options, const No
   meeting.listen = listening_at(graph, options, meeting.peers);
   meeting.folder = options.folder;
   meeting.patience_ns = options.patience_ns;
-  meeting.pipeline = sha256(graph::to_yaml(graph));
+  meeting.canonical = graph::to_yaml(graph);
+  meeting.pipeline = sha256(meeting.canonical);
   meeting.program = options.program;
   meeting.offer = write_offer(preparation(), name_); // a mistake of a handler comes before anybody waits
   meeting.tell = hooks_.tell ? hooks_.tell : [](const std::string&) {};
