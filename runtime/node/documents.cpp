@@ -8,6 +8,7 @@
 
 #include "fleet/statement.h"
 #include "net/system/digest.h"
+#include "plugin/whole.h"
 
 namespace millrace::node {
 
@@ -115,10 +116,11 @@ Decided read_brief(const std::string& brief, const std::string& node, embed::Pre
         throw Failure(code::other_version, "the brief knows a clock mode that is not known here");
       decided.clock = static_cast<graph::ClockMode>(mode - modes.begin());
     }
-    if (const json& rate = document.at("rate"); !rate.is_null()) decided.rate = graph::Rational{rate.at(0), rate.at(1)};
-    decided.ticks_max = document.at("ticks");
+    if (const json& rate = document.at("rate"); !rate.is_null())
+      decided.rate = graph::Rational{plugin::Whole{rate.at(0)}, plugin::Whole{rate.at(1)}};
+    decided.ticks_max = plugin::Whole{document.at("ticks")};
     decided.duration_s = document.at("duration_s");
-    decided.round_trip_ns = document.at("round_trip_ns");
+    decided.round_trip_ns = plugin::Whole{document.at("round_trip_ns")};
     const bool has_rate = !decided.rate || (decided.rate->numerator > 0 && decided.rate->denominator > 0);
     const bool has_times = decided.duration_s >= 0 && decided.duration_s <= kSecondsMax && decided.round_trip_ns >= 0;
     if (!has_rate || !has_times || !document["ticks"].is_number_unsigned())
@@ -126,6 +128,8 @@ Decided read_brief(const std::string& brief, const std::string& node, embed::Pre
     return decided;
   } catch (const json::exception& wrong) {
     throw Failure(code::other_version, std::string("the brief cannot be read: ") + wrong.what());
+  } catch (const Failure& wrong) {
+    throw Failure(code::other_version, "the brief cannot be read: " + wrong.error().what);
   }
 }
 
