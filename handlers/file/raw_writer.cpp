@@ -15,8 +15,8 @@ Writes the bytes of every value to a file: of pictures all rows of all planes wi
 of tensors the elements in row-major order, of records and packets the bytes in use. Equal values
 give equal files, whatever memory they were in, so a hash of the file proves what arrived. With
 `index: true` each value follows the index of its tick: 8 bytes, lowest first. Missing folders of
-the path are created. The file is replaced at the start and complete after the end. file.raw_reader
-reads pictures back.
+the path are created. The file is replaced at the first value and complete after the end.
+file.raw_reader reads pictures back.
 
 `-` is standard output; the command's messages go to standard error. A FIFO (`mkfifo`) is opened
 once a reader opens it, and a slow reader slows the pipeline. A failed write is a failure with its

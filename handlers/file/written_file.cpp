@@ -13,6 +13,7 @@
 #include <filesystem>
 #include <stdexcept>
 #include <system_error>
+#include <utility>
 
 #include "handlers/file/open.h"
 #include "millrace/write_signals.h"
@@ -31,6 +32,7 @@ void WrittenFile::open(const std::string& path) {
   wait_.clear();
   path_ = path;
   written_ = 0;
+  has_begun_ = is_new_ = false;
   buffer_.reserve(kBufferBytes);
   struct stat facts {};
   shared_ = path == "-";
@@ -42,7 +44,9 @@ void WrittenFile::open(const std::string& path) {
     const std::filesystem::path folder = std::filesystem::path(path).parent_path();
     std::error_code error;
     if (!folder.empty()) std::filesystem::create_directories(folder, error); // if this fails, open reports the reason
-    descriptor_ = ::open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+    descriptor_ = ::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+    is_new_ = descriptor_ >= 0;
+    if (!is_new_) descriptor_ = ::open(path.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0666);
   }
   if (descriptor_ < 0 || fstat(descriptor_, &facts) != 0) throw cannot_write(path_);
   waits_ = !S_ISREG(facts.st_mode);
@@ -61,6 +65,7 @@ int WrittenFile::open_pipe() {
 
 void WrittenFile::write(std::span<const uint8_t> bytes) {
   if (descriptor_ < 0) throw std::logic_error("'" + path_ + "' is closed");
+  begin();
   if (buffer_.size() + bytes.size() > kBufferBytes) flush();
   if (bytes.size() >= kBufferBytes) return put(bytes);
   buffer_.insert(buffer_.end(), bytes.begin(), bytes.end());
@@ -68,6 +73,12 @@ void WrittenFile::write(std::span<const uint8_t> bytes) {
 
 void WrittenFile::end_value() {
   if (waits_) flush();
+}
+
+// A run that ends before its first value leaves the file of the run before.
+void WrittenFile::begin() {
+  if (waits_ || std::exchange(has_begun_, true)) return;
+  if (ftruncate(descriptor_, 0) != 0) fail(std::strerror(errno));
 }
 
 void WrittenFile::flush() {
@@ -92,6 +103,7 @@ void WrittenFile::put(std::span<const uint8_t> bytes) {
 
 void WrittenFile::close() {
   if (descriptor_ < 0) return;
+  begin();
   flush();
   const int descriptor = descriptor_;
   descriptor_ = -1;
@@ -100,7 +112,9 @@ void WrittenFile::close() {
 
 void WrittenFile::abandon() {
   buffer_.clear();
-  if (descriptor_ >= 0) ::close(descriptor_);
+  if (descriptor_ < 0) return;
+  if (is_new_ && !has_begun_ && !waits_) ::unlink(path_.c_str());
+  ::close(descriptor_);
   descriptor_ = -1;
 }
 

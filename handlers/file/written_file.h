@@ -21,7 +21,7 @@ class WrittenFile {
   WrittenFile& operator=(const WrittenFile&) = delete;
   ~WrittenFile() { abandon(); }
 
-  // A regular file loses its former content, and missing folders are made.
+  // Missing folders are made. A regular file loses its former content once something is written, or is closed.
   void open(const std::string& path);
   bool is_open() const { return descriptor_ >= 0; }
   void write(std::span<const uint8_t> bytes);
@@ -30,20 +30,22 @@ class WrittenFile {
   void end_value();
   // Writes the buffered rest and closes. Does nothing if nothing is open.
   void close();
-  // Closes without writing the buffered rest.
+  // Closes without writing the buffered rest. A file that open() has made is gone if nothing was written.
   void abandon();
   void interrupt() { wait_.interrupt(); }
 
  private:
   int open_pipe();
+  void begin();
   void put(std::span<const uint8_t> bytes);
   void flush();
   [[noreturn]] void fail(const std::string& why);
 
   std::string path_;
   int descriptor_ = -1;
-  bool waits_ = false;  // not a regular file, so a write may have to wait
-  bool shared_ = false; // shared with the process that passed it on, so its flags are left alone
+  bool waits_ = false;                      // not a regular file, so a write may have to wait
+  bool has_begun_ = false, is_new_ = false; // a regular file: it was emptied; it was not there before
+  bool shared_ = false;                     // shared with the process that passed it on, so its flags are left alone
   std::vector<uint8_t> buffer_;
   uint64_t written_ = 0; // bytes
   PipeWait wait_;

@@ -6,6 +6,7 @@ namespace millrace::cli {
 ExitCode exit_code_of(const Error& error) {
   switch (error.code) {
     case code::probe_failed: return kInvalidPipeline; // a source that cannot be opened: nothing ran
+    case code::object_over_nodes:
     case code::loop_over_nodes:
     case code::clock_on_two_nodes:
     case code::not_over_nodes:

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "fleet/pipeline_difference.h"
 #include "observe/error_codes.h"
 
 namespace millrace::fleet {
@@ -99,9 +100,12 @@ void Coordinator::take(Link link, const Offer& offer, int64_t now_ns) {
   const auto at = std::find_if(nodes_.begin(), nodes_.end(), [&](const Node& node) { return node.name == offer.node; });
   if (at == nodes_.end())
     return refuse_process(link, offer.node, code::unknown_node, "the pipeline has no node " + offer.node);
-  if (offer.pipeline != options_.pipeline)
-    return refuse_process(link, offer.node, code::other_pipeline, offer.node + " runs another pipeline",
-                          {"here: " + options_.pipeline, offer.node + ": " + offer.pipeline});
+  if (offer.pipeline != options_.pipeline) {
+    const std::string& here = options_.nodes[0];
+    std::vector<std::string> notes = pipeline_difference({here, options_.canonical}, {offer.node, offer.canonical});
+    if (notes.empty()) notes = {here + ": " + options_.pipeline, offer.node + ": " + offer.pipeline};
+    return refuse_process(link, offer.node, code::other_pipeline, offer.node + " runs another pipeline", notes);
+  }
   if (at->offer.process == offer.process) {
     if (at->link == link && at->is_there()) return; // back() has told it all
     at->link = link;
@@ -361,7 +365,7 @@ void Coordinator::give_up(Node& node, const std::string& why) {
   node.given_up = true;
   Event& event = events_.add(Event::Type::given_up);
   event.nodes = {node.name};
-  event.text = why;
+  event.text = node.part.needed ? why : why + ": nobody waits for it";
   if (!node.part.needed) return;
   fail(hopeless_failure(node.name, code::node_away, why + ", and others wait for it"));
 }

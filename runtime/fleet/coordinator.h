@@ -48,6 +48,7 @@ using Link = uint32_t;
 struct CoordinatorOptions {
   std::vector<std::string> nodes; // names in the pipeline, by number; the first one is the coordinator's own
   std::string pipeline;           // hash of the canonical pipeline
+  std::string canonical;          // the pipeline itself
   uint64_t process = 0;           // random, not 0
   int64_t patience_ns = 30'000'000'000;
 };
@@ -69,7 +70,7 @@ class Coordinator {
       waits,    // for these nodes, said every 2 s: `nodes`
       refused,  // a process that cannot be a node of this fleet: which of `nodes` it wanted to be, and `error`
       begun,    // all are started, with zero `at_ns`
-      given_up, // nobody waits for the nodes any more: `text` says why
+      given_up, // of `nodes` nothing is expected any more: `text` says why
       over,     // `failure`, or it went well; report() has those of all that are done
     };
     Type type{};

@@ -57,7 +57,8 @@ json to_json(const Offer& offer) {
             {"process", offer.process},
             {"program", offer.program},
             {"pipeline", offer.pipeline},
-            {"body", offer.body}}}};
+            {"body", offer.body},
+            {"canonical", offer.canonical}}}};
 }
 
 json to_json(const State& state) {
@@ -168,8 +169,9 @@ std::vector<std::string> waits_of(const json& object) {
 }
 
 Offer read_offer(const json& object) {
-  return {text(object, "node"), number<uint64_t>(object, "process"), text(object, "program"), text(object, "pipeline"),
-          text(object, "body")};
+  return {text(object, "node"),    number<uint64_t>(object, "process"),
+          text(object, "program"), text(object, "pipeline"),
+          text(object, "body"),    text(object, "canonical")};
 }
 
 State read_state(const json& object) {

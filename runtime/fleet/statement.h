@@ -47,10 +47,11 @@ struct RunFailure {
 
 struct Offer {
   std::string node;
-  uint64_t process = 0; // random, of the process
-  std::string program;  // its version, for people
-  std::string pipeline; // hash of the canonical pipeline
-  std::string body;     // JSON
+  uint64_t process = 0;    // random, of the process
+  std::string program;     // its version, for people
+  std::string pipeline;    // hash of the canonical pipeline
+  std::string body;        // JSON
+  std::string canonical{}; // the pipeline itself, for people who ask in what two of them differ
 };
 
 struct State {

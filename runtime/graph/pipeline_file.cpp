@@ -40,8 +40,8 @@ class Reader {
     const Value* handlers = root.find("handlers");
     if (!handlers) refuse_missing(root, "the pipeline", *find_key(top_keys(), "handlers"), {1, 1});
     read_handlers(*handlers);
-    for (const auto& [handler, place] : clock_places_)
-      attempt(kept_, [&] { check_clock(graph_, graph_.handlers[handler], place); });
+    for (const auto& named : clock_places_) // no structured binding: clang 14 does not capture one
+      attempt(kept_, [&] { check_clock(graph_, graph_.handlers[named.first], named.second); });
     const bool nodes_refused = root.find("nodes") && graph_.nodes.empty(); // then the names are no further mistakes
     if (nodes_refused) nodes_named_.clear();
     for (const NodeNamed& named : nodes_named_)

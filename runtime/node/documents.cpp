@@ -9,6 +9,7 @@
 #include "fleet/statement.h"
 #include "net/system/digest.h"
 #include "node/reading.h"
+#include "plugin/whole.h"
 
 namespace millrace::node {
 
@@ -121,10 +122,11 @@ Decided read_brief(const std::string& brief, const std::string& node, embed::Pre
       if (mode == modes.end()) throw Failure(code::other_version, "its clock mode is not known here");
       decided.clock = static_cast<graph::ClockMode>(mode - modes.begin());
     }
-    if (const json& rate = document.at("rate"); !rate.is_null()) decided.rate = graph::Rational{rate.at(0), rate.at(1)};
-    decided.ticks_max = document.at("ticks");
+    if (const json& rate = document.at("rate"); !rate.is_null())
+      decided.rate = graph::Rational{plugin::Whole{rate.at(0)}, plugin::Whole{rate.at(1)}};
+    decided.ticks_max = plugin::Whole{document.at("ticks")};
     decided.duration_s = document.at("duration_s");
-    decided.round_trip_ns = document.at("round_trip_ns");
+    decided.round_trip_ns = plugin::Whole{document.at("round_trip_ns")};
     decided.placed = placed;
     for (const auto& [name, machine] : document.at("machines").get_ref<const json::object_t&>())
       decided.machines[name] = machine.dump();

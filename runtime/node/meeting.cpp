@@ -46,13 +46,14 @@ Meeting::Meeting(MeetingOptions options, const device::Timeline& machine_time, R
       tls_(identity_),
       machine_time_(machine_time),
       time_(time),
-      member_({name_, process_, options_.program, options_.pipeline, options_.offer}, options_.nodes[0],
-              options_.patience_ns),
+      member_({name_, process_, options_.program, options_.pipeline, options_.offer, options_.canonical},
+              options_.nodes[0], options_.patience_ns),
       links_(kOwnLink) {
   if (coordinates()) {
     fleet::CoordinatorOptions made;
     made.nodes = options_.nodes;
     made.pipeline = options_.pipeline;
+    made.canonical = options_.canonical;
     made.process = process_;
     made.patience_ns = options_.patience_ns;
     coordinator_ = std::make_unique<fleet::Coordinator>(made);
@@ -66,6 +67,10 @@ Meeting::Meeting(MeetingOptions options, const device::Timeline& machine_time, R
     listen.knows = [this](const net::NodeId& id) {
       return std::any_of(options_.peers.begin(), options_.peers.end(),
                          [&](const PeerPlan& peer) { return !peer.missing && peer.id == id; });
+    };
+    listen.tell_unknown = [this](const std::string& why) {
+      const std::lock_guard lock(mutex_);
+      unknown_ = why;
     };
     listener_.emplace(listen, [this](net::Guest guest) {
       if (const net::NodeId* const id = guest.transport->peer()) {
@@ -403,14 +408,20 @@ void Meeting::say(net::Session& session, std::string text) {
   if (session.say(std::move(text))) reactor_.ring();
 }
 
-std::string Meeting::words_of(const std::vector<std::string>& names) const {
+std::string Meeting::words_of(const std::vector<std::string>& names) {
   std::string words;
   for (const std::string& name : names) {
     const auto peer =
         std::find_if(peers_.begin(), peers_.end(), [&](const Peer& one) { return one.plan.name == name; });
     words += (words.empty() ? "" : ", ") + name;
-    if (peer != peers_.end() && !peer->why.empty()) words += " (" + peer->why + ")";
+    if (peer == peers_.end()) continue;
+    const bool never_came = !peer->plan.dials() && peer->session->pairings() == 0;
+    const std::string why = peer->why.empty() && never_came ? "it has not dialled this node yet" : peer->why;
+    if (!why.empty()) words += " (" + why + ")";
   }
+  const std::lock_guard lock(mutex_);
+  if (const std::string unknown = std::exchange(unknown_, ""); !unknown.empty())
+    words += "; refused a caller: " + unknown;
   return words;
 }
 
@@ -438,7 +449,7 @@ bool Meeting::look_at_coordinator() {
     case Type::waits: options_.tell("waiting for " + words_of(event.nodes)); break;
     case Type::refused: options_.tell("refused " + list_of(event.nodes) + ": " + format_error(*event.error)); break;
     case Type::begun: options_.tell("all nodes are ready: " + list_of(options_.nodes)); break;
-    case Type::given_up: options_.tell(event.text + ": nobody waits for it"); break;
+    case Type::given_up: options_.tell(event.text); break;
     case Type::over: is_over_ = true; break; // the member hears it too
   }
   return true;

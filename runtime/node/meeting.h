@@ -61,8 +61,9 @@ struct MeetingOptions {
   std::vector<net::Endpoint> listen; // empty: nobody dials this node
   std::filesystem::path folder;      // key.pem is there
   int64_t patience_ns = 0;
-  std::string pipeline; // hash
-  std::string program;  // version
+  std::string pipeline;  // hash
+  std::string canonical; // the pipeline itself
+  std::string program;   // version
   std::string offer;
   std::function<void(const std::string&)> tell; // a line for a person; any thread
 };
@@ -152,7 +153,7 @@ class Meeting {
   // The same without waiting; then the fleet's events are looked at.
   void then_look(std::function<void()> work);
   void add(Task task);
-  std::string words_of(const std::vector<std::string>& names) const;
+  std::string words_of(const std::vector<std::string>& names);
 
   // ---- the link's thread
   void join(const PeerPlan& plan);
@@ -210,6 +211,7 @@ class Meeting {
   std::map<net::NodeId, std::string> came_from_; // the same: addresses of those that dialled this node
   std::vector<std::string> elsewhere_;           // the same: waiting_elsewhere()
   std::optional<std::string> answer_;            // the same: to the question that ask() waits for
+  std::string unknown_;                  // the same: who called since the last line of those that this node waits for
 
   net::Reactor reactor_; // its thread uses all of the above
   std::optional<net::Listener> listener_;

@@ -125,6 +125,7 @@ Node::Work::Work(const graph::Graph& graph, const NodeOptions& options, const No
   meeting.listen = listening_at(graph, options, meeting.peers);
   meeting.folder = options.folder;
   meeting.patience_ns = options.patience_ns;
+  meeting.canonical = graph::to_yaml(graph);
   meeting.pipeline = pipeline_;
   meeting.program = options.program;
   meeting.offer = write_offer(preparation(), name_); // a mistake of a handler comes before anybody waits

@@ -75,4 +75,20 @@ void check_initials(const Draft& draft) {
   }
 }
 
+void check_objects(const Draft& draft) {
+  for (const DraftEdge& edge : draft.edges) {
+    const DraftHandler &source = draft.handlers[edge.source], &target = draft.handlers[edge.target];
+    if (source.node == target.node || source.outputs[edge.source_output].kind != MR_KIND_OBJECT) continue;
+    const std::string& there = draft.options.nodes[target.node];
+    throw Failure(Error{code::object_over_nodes,
+                        draft.port_name(edge.source, false, edge.source_output) + " does not cross to " + there +
+                            ": it is a host object, a pointer into its process",
+                        edge.declared->place,
+                        {source.declared->name + " is on " + draft.options.nodes[source.node],
+                         target.declared->name + " is on " + there},
+                        "",
+                        "the same node: for both"});
+  }
+}
+
 } // namespace millrace::plan

@@ -18,8 +18,10 @@ std::string describe_rank(uint32_t rank);
 std::string format_fault(const mr_format& format, const mr_port& port);
 
 // Call these once all formats are settled. They refuse a value whose size is unknown or that fits into no memory
-// (MR0403, MR0404), and an empty initial value of a format that cannot be empty (MR0407).
+// (MR0403, MR0404), an empty initial value of a format that cannot be empty (MR0407), and a host object that another
+// node reads (MR0811).
 void check_sizes(const Draft& draft);
 void check_initials(const Draft& draft);
+void check_objects(const Draft& draft);
 
 } // namespace millrace::plan

@@ -394,6 +394,7 @@ std::vector<Conversion> negotiate(Draft& draft) {
   if (!conversions.empty()) return conversions;
   check_sizes(draft);
   check_initials(draft);
+  check_objects(draft);
   return conversions;
 }
 

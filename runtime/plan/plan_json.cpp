@@ -12,6 +12,7 @@
 
 #include "plugin/field_count.h"
 #include "plugin/info_json.h"
+#include "plugin/whole.h"
 
 namespace {
 
@@ -68,7 +69,10 @@ struct nlohmann::adl_serializer<mr_facts> {
            facts.cost_cpu_ns, facts.cost_gpu_ns, facts.waits};
   }
   static void from_json(const json& in, mr_facts& facts) {
-    facts = {sizeof(mr_facts), in.at(0), in.at(1), in.at(2), in.at(3), in.at(4), in.at(5), in.at(6), 0};
+    using millrace::plugin::Whole;
+    facts = {sizeof(mr_facts), Whole{in.at(0)}, Whole{in.at(1)},
+             Whole{in.at(2)},  Whole{in.at(3)}, Whole{in.at(4)},
+             Whole{in.at(5)},  Whole{in.at(6)}, 0};
   }
 };
 

@@ -2,11 +2,14 @@
 #include "plugin/info_json.h"
 
 #include <cmath>
+#include <iterator>
 #include <limits>
 #include <nlohmann/json.hpp>
+#include <type_traits>
 
 #include "observe/error.h"
 #include "plugin/field_count.h"
+#include "plugin/whole.h"
 
 namespace millrace::plugin {
 
@@ -78,13 +81,13 @@ json port_json(const HandlerInfo::Port& port) {
 HandlerInfo::Port port_from(const json& in) {
   HandlerInfo::Port port{in.at("name"), in.at("help"), in.at("type_name")};
   port.raw.size = sizeof(mr_port);
-  port.raw.direction = in.at("direction");
+  port.raw.direction = Whole{in.at("direction")};
   port.raw.accepts = read_format(in.at("accepts"));
-  port.raw.flags = in.at("flags");
-  port.raw.memory = in.at("memory");
-  port.raw.many_max = in.at("many_max");
-  port.raw.keeps = in.at("keeps");
-  port.raw.like = in.at("like");
+  port.raw.flags = Whole{in.at("flags")};
+  port.raw.memory = Whole{in.at("memory")};
+  port.raw.many_max = Whole{in.at("many_max")};
+  port.raw.keeps = Whole{in.at("keeps")};
+  port.raw.like = Whole{in.at("like")};
   if (in.contains("records")) {
     port.records = read_record_type(in["records"]);
     port.raw.accepts.records = &port.records->raw;
@@ -110,16 +113,30 @@ json param_json(const HandlerInfo::Param& param) {
 HandlerInfo::Param param_from(const json& in) {
   HandlerInfo::Param param{in.at("name"), in.at("help"), in.at("unit"), in.at("default"), in.at("choices")};
   param.raw.size = sizeof(mr_param);
-  param.raw.type = param.raw.default_value.type = in.at("type");
+  param.raw.type = param.raw.default_value.type = Whole{in.at("type")};
   if (param.raw.type == MR_PARAM_FLOAT)
     param.raw.default_value.as.real = in.at("value");
   else if (param.raw.type == MR_PARAM_BOOL || param.raw.type == MR_PARAM_INT)
-    param.raw.default_value.as.integer = in.at("value");
+    param.raw.default_value.as.integer = Whole{in.at("value")};
   param.raw.min = read_range_end(in.at("min"), -std::numeric_limits<double>::infinity());
   param.raw.max = read_range_end(in.at("max"), std::numeric_limits<double>::infinity());
-  param.raw.flags = in.at("flags");
-  param.raw.role = in.at("role");
+  param.raw.flags = Whole{in.at("flags")};
+  param.raw.role = Whole{in.at("role")};
   return param;
+}
+
+} // namespace
+
+namespace {
+
+template <class Field>
+void read_field(const json& in, Field& field) {
+  if constexpr (std::is_array_v<Field>)
+    for (size_t i = 0; i < std::size(field); ++i) read_field(in.at(i), field[i]);
+  else if constexpr (std::is_integral_v<Field>)
+    field = Whole{in};
+  else
+    in.get_to(field);
 }
 
 } // namespace
@@ -136,7 +153,7 @@ mr_format read_format(const json& in) {
   mr_format format{};
   format.size = sizeof(mr_format);
   each_field(format, [&](const char* name, auto& field) {
-    if (const auto at = in.find(name); at != in.end()) at->get_to(field);
+    if (const auto at = in.find(name); at != in.end()) read_field(*at, field);
   });
   if (format.rank > MR_RANK_MAX)
     throw Failure(code::bad_saved_plan, "a format has " + std::to_string(format.rank) + " dimensions, at most " +
@@ -160,7 +177,7 @@ std::shared_ptr<const RecordType> read_record_type(const json& in) {
   std::vector<mr_field> fields;
   for (const json& field : listed) {
     names.push_back(field.at(0));
-    fields.push_back({nullptr, field.at(1), field.at(2), field.at(3), field.at(4), 0, 0});
+    fields.push_back({nullptr, Whole{field.at(1)}, Whole{field.at(2)}, Whole{field.at(3)}, Whole{field.at(4)}, 0, 0});
   }
   for (size_t f = 0; f < fields.size(); ++f) fields[f].name = names[f].c_str();
   return std::make_shared<RecordType>(mr_record_type{sizeof(mr_record_type), static_cast<uint32_t>(fields.size()),
@@ -191,11 +208,11 @@ HandlerInfo read_handler_info(const json& in) {
                    in.at("manual"),
                    in.at("plugin"),
                    in.at("path"),
-                   in.at("traits"),
-                   in.at("max_pending"),
-                   in.at("gap"),
+                   Whole{in.at("traits")},
+                   Whole{in.at("max_pending")},
+                   Whole{in.at("gap")},
                    in.at("thread"),
-                   in.at("cost_hint_ns"),
+                   Whole{in.at("cost_hint_ns")},
                    {},
                    {}};
   for (const json& port : in.at("ports")) info.ports.push_back(port_from(port));

@@ -272,9 +272,8 @@ class Refusals(Fleet):
         self.nothing_ran(process)
 
     def nothing_ran(self, *processes):
-        """No tick has run, and nothing is in the file of a handler that was made ready."""
-        written = self.folder / "out.rgb"
-        self.assertEqual(written.stat().st_size if written.exists() else 0, 0)
+        """No tick has run, and a handler that was made ready has left no file."""
+        self.assertFalse((self.folder / "out.rgb").exists())
         for process in processes:
             self.assertNotIn("all nodes are ready", process.said)
             if process.report_path.exists():
@@ -283,7 +282,8 @@ class Refusals(Fleet):
     def test_another_pipeline_is_refused_and_the_others_wait_on(self):
         self.write(THERE_AND_BACK)
         edge = self.edge()
-        self.refused(self.other("gpu", "--set", "camera.count=7"), "MR0801", "gpu runs another pipeline", "here: ")
+        self.refused(self.other("gpu", "--set", "camera.count=7"), "MR0801", "gpu runs another pipeline",
+                     "camera.count: 200 on edge, 7 on gpu")
         edge.until("refused gpu: error MR0801")
         edge.until("waiting for gpu")
         gpu = self.other("gpu")
@@ -297,6 +297,15 @@ class Refusals(Fleet):
         self.refused(Process(self, "edge", "egde"), "MR0105", 'the pipeline has no node "egde"', "--node edge", exit_code=2)
         self.refused(Process(self, "gpu", "gpu"), "MR0802", "gpu is to dial edge, and has no address of it",
                      "--coordinator ADDRESS")
+
+    def test_a_node_that_the_coordinator_does_not_know_is_told_on_both_sides(self):
+        self.write(THERE_AND_BACK, "edge", "gpu", "stranger")
+        self.takes_for("edge", "gpu", "stranger")
+        edge = self.edge()
+        edge.until(r"waiting for gpu \(it has not dialled this node yet\)\n")
+        gpu = self.other("gpu")
+        knocks = gpu.until(r"waiting for edge \(\S+: the peer does not know this node, (mr:[\w-]+)\)").group(1)
+        edge.until(rf"waiting for gpu \(it has not dialled this node yet\); refused a caller: {knocks} is not known here\n")
 
     def takes_for(self, machine, node, other):
         """On this machine the node has the id of another one."""

@@ -25,6 +25,7 @@ PAGES = ("docs/guide/clocks_and_policies.md",
          "docs/guide/how_the_plan_decides.md",
          "docs/guide/insight.md",
          "docs/guide/nodes.md",
+         "docs/guide/nodes_trouble.md",
          "docs/guide/troubleshooting.md",
          "docs/reference/machine_file.md",
          "tests/cli/peers.md")

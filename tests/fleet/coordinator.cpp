@@ -178,7 +178,7 @@ TEST_CASE(
   fleet.poll();
   CHECK(fleet.refused == std::vector<int>{code::other_pipeline, code::unknown_node, code::other_version});
   CHECK(fleet.orders[2].step == Order::Step::refused);
-  CHECK(fleet.orders[2].error->notes == std::vector<std::string>{"here: file", "gpu: other file"});
+  CHECK(fleet.orders[2].error->notes == std::vector<std::string>{"edge: file", "gpu: other file"});
   CHECK(fleet.orders[3].error->nearest == "gpu");
   CHECK(fleet.compiles == 0);
 }
@@ -316,6 +316,7 @@ TEST_CASE("a node that nobody needs leaves, and the others go on and end well wi
   fleet.start();
   fleet.leave(2);
   CHECK(fleet.given_up == std::vector<std::string>{"gpu"});
+  CHECK(fleet.why_given_up == "gpu has left the run: nobody waits for it");
   CHECK(!fleet.orders[1].failure);
   CHECK(!fleet.orders[1].stop);
   CHECK(fleet.coordinator->next_timer() == INT64_MAX);

@@ -55,6 +55,27 @@ std::string played(TableTest& reader, int ticks) {
 
 } // namespace
 
+TEST_CASE("a file.raw_writer that is stopped before its first value leaves the file as it was, or leaves none") {
+  const ScratchFolder folder;
+  const std::string path = folder / "kept.raw";
+  const Value picture = testing::image(Pixel::gray8, 2, 1, uint8_t{7});
+  const auto stop_early = [&] {
+    TableTest writer(builtin("file.raw_writer"), {{"path", path}});
+    writer.input("in", picture);
+    CHECK(writer.start() == MR_OK);
+  };
+  stop_early();
+  CHECK(!std::filesystem::exists(path));
+  folder.write("kept.raw", "the run before");
+  stop_early();
+  CHECK(folder.text("kept.raw") == "the run before");
+  TableTest writer(builtin("file.raw_writer"), {{"path", path}});
+  writer.input("in", picture);
+  REQUIRE(writer.start() == MR_OK);
+  CHECK(writer.drain() == MR_OK); // it has ended well, without a value
+  CHECK(folder.text("kept.raw").empty());
+}
+
 TEST_CASE("what file.raw_writer wrote of a picture, file.raw_reader gives again, in every format and odd sizes") {
   const ScratchFolder folder;
   for (uint32_t p = 1; p < MR_PIXEL_COUNT; ++p) {

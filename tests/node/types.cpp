@@ -37,6 +37,11 @@ struct Total final : Handler {
   void process(Tick&, Cpu&) {}
 };
 
+struct Show final : Handler {
+  Input<Tensor> in{*this, "in"};
+  void process(Tick&, Cpu&) {}
+};
+
 } // namespace
 
 const mr_plugin& boxes_plugin() {
@@ -50,6 +55,13 @@ const mr_plugin& total_plugin() {
   static const mr_handler_type type = detail::Type<Total>::table("n.total", "Adds boxes up", "");
   static const mr_handler_type* const types[] = {&type};
   static const mr_plugin plugin = {sizeof(mr_plugin), MR_ABI_VERSION, "total", "1", types, 1, 0};
+  return plugin;
+}
+
+const mr_plugin& show_plugin() {
+  static const mr_handler_type type = detail::Type<Show>::table("n.show", "Shows numbers", "");
+  static const mr_handler_type* const types[] = {&type};
+  static const mr_plugin plugin = {sizeof(mr_plugin), MR_ABI_VERSION, "show", "1", types, 1, 0};
   return plugin;
 }
 

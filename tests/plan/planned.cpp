@@ -188,6 +188,10 @@ struct HostObject final : Handler {
   Output<Object<Token>> out{*this, "out"};
   void process(Tick&, Cpu&) {}
 };
+struct ObjectSink final : Handler {
+  Input<Object<Token>> in{*this, "in"};
+  void process(Tick&, Cpu&) {}
+};
 struct Priced final : Handler {
   Input<Tensor> in{*this, "in"};
   Output<Tensor> out{*this, "out", like(in)};
@@ -251,6 +255,7 @@ const mr_plugin& plan_plugin() {
       detail::Type<Camera>::table("p.camera", "", ""),
       detail::Type<Hint>::table("p.hint", "", ""),
       detail::Type<HostObject>::table("p.object", "", ""),
+      detail::Type<ObjectSink>::table("p.objectsink", "", ""),
       detail::Type<Unopened>::table("p.unopened", "", ""),
       detail::Type<Priced>::table("p.priced", "", ""),
       detail::Type<GrayOnly>::table("p.grayonly", "", ""),

@@ -157,6 +157,26 @@ TEST_CASE("7.2: a clock may name its home, and no other node than that of its so
   CHECK(refusal(p) == 0); // one machine runs it all
 }
 
+TEST_CASE("A host object is read on its own node, and MR0811 refuses a reader on another one, with both ends") {
+  Pipeline p("t.count name=camera ! p.object name=track ! p.objectsink name=show");
+  put(p, "gpu", {"track", "show"});
+  CHECK(refusal(p, {}, on(0)) == 0);
+  CHECK(refusal(p, {}, on(1)) == 0);
+  put(p, "home", {"show"});
+  CHECK(refusal(p) == 0); // one machine runs it all
+  for (const uint32_t node : {0u, 1u}) {
+    try {
+      Planned(p, {}, on(node));
+      FAIL("a pointer does not cross");
+    } catch (const Failure& failure) {
+      CHECK(failure.error().code == code::object_over_nodes);
+      CHECK(failure.error().what ==
+            "track.out does not cross to home: it is a host object, a pointer into its process");
+      CHECK(failure.error().notes == Names{"track is on gpu", "show is on home"});
+    }
+  }
+}
+
 TEST_CASE("7.2: a clock without sources begins where it says, also if none of its handlers is there") {
   Pipeline p;
   p.clock(graph::ClockMode::source);

@@ -103,3 +103,12 @@ TEST_CASE("what is no declaration is not read as one") {
   wrong["ports"][0]["accepts"]["rank"] = MR_RANK_MAX + 1;
   CHECK_THROWS_AS(read_handler_info(wrong), mr::Failure);
 }
+
+TEST_CASE("a number that is not whole, or has no room in its field, is not cut") {
+  for (const json& number : {json(1.5), json(1e300), json(-1), json(int64_t{1} << 32), json(UINT64_MAX)}) {
+    CAPTURE(number.dump());
+    CHECK_THROWS_AS(read_format({{"rank", number}}), mr::Failure);
+    CHECK_THROWS_AS(read_format({{"width", number}}), mr::Failure);
+  }
+  CHECK(read_format({{"width", 7}}).width == 7);
+}

@@ -517,7 +517,11 @@ void Reactor::Thread::write(const ConnectionPointer& connection) {
 // The connection has ended by itself.
 void Reactor::Thread::lose(const ConnectionPointer& connection) {
   Link& link = *connection->link;
-  link.why[connection->lane] = connection->transport->why();
+  std::string& why = link.why[connection->lane];
+  why = connection->transport->why();
+  // Of a peer that refuses this node the handshake tells nothing.
+  if (connection->lane == 0 && !why.empty() && !link.options.endpoints.empty())
+    why = to_text(link.options.endpoints[link.control_endpoint]) + ": " + why;
   const bool is_current = link.lanes[connection->lane] == connection;
   let_go(connection);
   if (is_current) link.session.cut(connection->lane, now_ns());
