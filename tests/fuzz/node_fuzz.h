@@ -15,6 +15,7 @@
 #include "exec/run.h"
 #include "fleet/statement.h"
 #include "node/documents.h"
+#include "node/offers.h"
 #include "tests/node/types.h"
 
 namespace millrace::node {
@@ -33,7 +34,7 @@ handlers:
 // A process of a node, which has the code of its own handlers alone, and is as it began for each input.
 class NodeProcess {
  public:
-  NodeProcess(const std::string& name, uint32_t number) : number_(number) {
+  explicit NodeProcess(const std::string& name) : name_(name) {
     registry_.add(test::show_plugin(), "");
     if (name == "edge") registry_.add(test::boxes_plugin(), "");
     if (name == "edge") registry_.add(test::total_plugin(), "");
@@ -45,17 +46,14 @@ class NodeProcess {
     facts_ = preparation_->facts();
   }
   embed::Preparation& preparation() { return *preparation_; }
-  void begin_again() { preparation_->facts() = facts_; }
-  void compile(const Decided& decided) {
-    plan::Options options = preparation_->options_of_node(number_);
-    options.clock = decided.clock;
-    options.rate = decided.rate;
-    options.round_trip_ns = decided.round_trip_ns;
-    preparation_->compile(options);
+  void begin_again() {
+    preparation_->facts() = facts_;
+    preparation_->run_on("screen", ""); // the one that names no node, wherever it was placed
   }
+  void compile(const Decided& decided) { preparation_->compile(options_by(decided, *preparation_, name_)); }
 
  private:
-  uint32_t number_;
+  std::string name_;
   plugin::Registry registry_;
   std::unique_ptr<embed::Preparation> preparation_;
   plan::Facts facts_;
@@ -67,7 +65,7 @@ struct Nodes {
     edge.begin_again();
     wall.begin_again();
   }
-  NodeProcess home{"home", 0}, edge{"edge", 1}, wall{"wall", 2};
+  NodeProcess home{"home"}, edge{"edge"}, wall{"wall"};
   std::string edge_offer = write_offer(edge.preparation(), "edge"), wall_offer = write_offer(wall.preparation(), "wall");
 };
 
@@ -93,22 +91,30 @@ inline Decided decided() {
   return made;
 }
 
+// The brief of the coordinator, which has compiled the plan of these offers.
+inline std::string brief_by(const std::string& edge_offer, const AskNodes& ask, ToldHandlers& told) {
+  Nodes& all = nodes();
+  Offers offers({{"edge", edge_offer}, {"wall", all.wall_offer}}, ask, all.home.preparation(), told);
+  Decided made = decided();
+  made.placed = offers.place({}, options_by(made, all.home.preparation(), "home"));
+  made.machines = offers.machines();
+  all.home.compile(made);
+  return write_brief(all.home.preparation(), made);
+}
+
 // On the coordinator: a plan from these offers, then the brief, which each member must be able to read.
 inline const char* look_at_offer(const std::string& offer, const AskNodes& ask) {
   Nodes& all = nodes();
   ToldHandlers told;
   std::string brief;
   try {
-    take_offers({{"edge", offer}, {"wall", all.wall_offer}}, ask, all.home.preparation(), told);
-    all.home.compile(decided());
-    brief = write_brief(all.home.preparation(), decided());
+    brief = brief_by(offer, ask, told);
   } catch (const Failure&) {
     return nullptr;
   }
   try {
     ToldHandlers told_wall;
-    read_brief(brief, "wall", all.wall.preparation(), told_wall);
-    all.wall.compile(decided());
+    all.wall.compile(read_brief(brief, "wall", all.wall.preparation(), told_wall));
   } catch (const Failure& failure) {
     static std::string rule;
     rule = "a plan that the coordinator compiled is compiled by a member: " + format_error(failure.error());
@@ -168,16 +174,12 @@ inline std::vector<std::string> told_by_nodes() {
   all.begin_again();
   std::string question, answer;
   ToldHandlers told;
-  take_offers(
-      {{"edge", all.edge_offer}, {"wall", all.wall_offer}},
-      [&](const std::string&, const std::string& asked) {
-        question = asked;
-        RecordTypes records;
-        return answer = answer_question(asked, all.edge.preparation(), records);
-      },
-      all.home.preparation(), told);
-  all.home.compile(fuzz::decided());
-  const std::string brief = write_brief(all.home.preparation(), fuzz::decided());
+  const AskNodes ask = [&](const std::string&, const std::string& asked) {
+    question = asked;
+    RecordTypes records;
+    return answer = answer_question(asked, all.edge.preparation(), records);
+  };
+  const std::string brief = fuzz::brief_by(all.edge_offer, ask, told);
   const Error error{code::unable_node, "gpu cannot do its part", {"p.yaml", 3, 5}, {"a note"}, "near", "an edit"};
   const fleet::RunFailure failure{error, "edge", "main", 7, true};
   const fleet::Statement statements[] = {
