@@ -70,7 +70,7 @@ class Coordinator {
       waits,    // for these nodes, said every 2 s: `nodes`
       refused,  // a process that cannot be a node of this fleet: which of `nodes` it wanted to be, and `error`
       begun,    // all are started, with zero `at_ns`
-      given_up, // of `nodes` nothing is expected any more: `text` says why
+      given_up, // nothing more is expected of `nodes`: `text` says why
       over,     // `failure`, or it went well; report() has those of all that are done
     };
     Type type{};

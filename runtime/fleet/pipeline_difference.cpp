@@ -56,7 +56,7 @@ std::vector<std::string> pipeline_difference(const PipelineOfNode& left, const P
   const std::vector<Key> left_keys = keys_of(left.text), right_keys = keys_of(right.text);
   const std::map<std::string, std::string> left_values = by_path(left_keys), right_values = by_path(right_keys);
   std::vector<std::string> lines;
-  std::string missing; // what lies below a key that is missing as a whole is not told
+  std::string missing; // a key that is missing as a whole: those below it are not told
   const auto tell = [&](const Key& key, const std::string& on_left, const std::string& on_right) {
     if (!missing.empty() && key.path.starts_with(missing + ".")) return;
     if (on_left == kMissing || on_right == kMissing) missing = key.path;

@@ -211,7 +211,7 @@ class Meeting {
   std::map<net::NodeId, std::string> came_from_; // the same: addresses of those that dialled this node
   std::vector<std::string> elsewhere_;           // the same: waiting_elsewhere()
   std::optional<std::string> answer_;            // the same: to the question that ask() waits for
-  std::string unknown_;                  // the same: who called since the last line of those that this node waits for
+  std::string unknown_; // the same: who called since the last line of those that this node waits for
 
   net::Reactor reactor_; // its thread uses all of the above
   std::optional<net::Listener> listener_;

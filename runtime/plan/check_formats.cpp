@@ -33,6 +33,8 @@ std::string format_fault(const mr_format& format, const mr_port& port) {
   return "";
 }
 
+namespace {
+
 void check_sizes(const Draft& draft) {
   for (uint32_t h = 0; h < draft.handlers.size(); ++h) {
     const DraftHandler& handler = draft.handlers[h];
@@ -89,6 +91,14 @@ void check_objects(const Draft& draft) {
                         "",
                         "the same node: for both"});
   }
+}
+
+} // namespace
+
+void check_settled(const Draft& draft) {
+  check_sizes(draft);
+  check_initials(draft);
+  check_objects(draft);
 }
 
 } // namespace millrace::plan

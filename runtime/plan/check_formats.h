@@ -17,11 +17,9 @@ std::string describe_rank(uint32_t rank);
 // arrays by its fields, so an invalid format would lead beyond them.
 std::string format_fault(const mr_format& format, const mr_port& port);
 
-// Call these once all formats are settled. They refuse a value whose size is unknown or that fits into no memory
-// (MR0403, MR0404), an empty initial value of a format that cannot be empty (MR0407), and a host object that another
-// node reads (MR0811).
-void check_sizes(const Draft& draft);
-void check_initials(const Draft& draft);
-void check_objects(const Draft& draft);
+// Call this once all formats are settled. It refuses a value whose size is unknown or that fits into no memory (MR0403,
+// MR0404), an empty initial value of a format that cannot be empty (MR0407), and a host object that another node reads
+// (MR0811).
+void check_settled(const Draft& draft);
 
 } // namespace millrace::plan

@@ -216,7 +216,7 @@ class Negotiation {
     if (std::popcount(format.pixel_formats) == 1 && std::all_of(readers.begin(), readers.end(), is_settled)) return;
     PixelTree tree;
     tree.choices = format.pixel_formats ? format.pixel_formats & kAllPixels : kAllPixels;
-    if (tree.choices == 0) return; // no known format, so no known size: check_sizes() refuses it
+    if (tree.choices == 0) return; // no known format, so no known size: check_settled() refuses it
     tree.reads = reads_;
     tree.makes = makes_;
     for (uint32_t pixel = 1; pixel < MR_PIXEL_COUNT; ++pixel) {
@@ -391,10 +391,7 @@ class Negotiation {
 
 std::vector<Conversion> negotiate(Draft& draft) {
   std::vector<Conversion> conversions = Negotiation(draft).run();
-  if (!conversions.empty()) return conversions;
-  check_sizes(draft);
-  check_initials(draft);
-  check_objects(draft);
+  if (conversions.empty()) check_settled(draft);
   return conversions;
 }
 

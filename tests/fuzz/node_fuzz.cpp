@@ -39,10 +39,27 @@ class Mutation {
   }
 
   json other() {
-    static const json kOthers[] = {json(),     json(0),         json(1),         json(-1),        json(64),
-                                   json(true), json(INT64_MAX), json(INT64_MIN), json(UINT64_MAX), json(UINT32_MAX),
-                                   json(1e308), json(0.5),      json(""),        json("camera"),  json(std::string(300, 'x')),
-                                   json::array(), json::object(), json(int64_t{1} << 31), json(int64_t{1} << 40), json(7)};
+    static const std::string long_word(300, 'x');
+    static const json kOthers[] = {nullptr,
+                                   0,
+                                   1,
+                                   -1,
+                                   64,
+                                   true,
+                                   INT64_MAX,
+                                   INT64_MIN,
+                                   1e308,
+                                   0.5,
+                                   UINT64_MAX,
+                                   UINT32_MAX,
+                                   "",
+                                   "camera",
+                                   7,
+                                   json::array(),
+                                   json::object(),
+                                   long_word,
+                                   int64_t{1} << 31,
+                                   int64_t{1} << 40};
     return kOthers[draw(std::size(kOthers))];
   }
 
@@ -50,7 +67,7 @@ class Mutation {
     const bool is_filled = value.is_structured() && !value.empty();
     if (is_filled && draw(2) == 0) return change_parts(value);
     if (value.is_number_integer() && draw(2) == 0)
-      value = value.get<int64_t>() ^ int64_t{1} << draw(63);
+      value = value.get<int64_t>() ^ int64_t { 1 } << draw(63);
     else
       value = other();
   }

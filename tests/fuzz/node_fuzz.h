@@ -1,8 +1,8 @@
-// Looks at what a node may be told by another one: statements of the fleet, offers, briefs, questions and answers. Each is
-// refused by a Failure, or the node goes on with it: it compiles, and what it writes itself can be read.
+// Looks at what a node may be told by another one: statements of the fleet, offers, briefs, questions and answers. Each
+// is refused by a Failure, or the node goes on with it: it compiles, and what it writes itself can be read.
 //
-// The first letter of an input says what the rest is: 's'tatement, 'o'ffer of edge to home, 'b'rief for wall, 'q'uestion
-// to edge, 'a'nswer of edge to home.
+// The first letter of an input says what the rest is: 's'tatement, 'o'ffer of edge to home, 'b'rief for wall,
+// 'q'uestion to edge, 'a'nswer of edge to home.
 #pragma once
 
 #include <map>
@@ -66,7 +66,8 @@ struct Nodes {
     wall.begin_again();
   }
   NodeProcess home{"home"}, edge{"edge"}, wall{"wall"};
-  std::string edge_offer = write_offer(edge.preparation(), "edge"), wall_offer = write_offer(wall.preparation(), "wall");
+  std::string edge_offer = write_offer(edge.preparation(), "edge");
+  std::string wall_offer = write_offer(wall.preparation(), "wall");
 };
 
 inline Nodes& nodes() {
@@ -163,7 +164,8 @@ inline const char* look_at_told(std::string_view input) {
     case 'b': return fuzz::look_at_brief(text);
     case 'q': return fuzz::look_at_question(text);
     case 'a':
-      return fuzz::look_at_offer(fuzz::nodes().edge_offer, [&](const std::string&, const std::string&) { return text; });
+      return fuzz::look_at_offer(fuzz::nodes().edge_offer,
+                                 [&](const std::string&, const std::string&) { return text; });
     default: return nullptr;
   }
 }

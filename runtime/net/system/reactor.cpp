@@ -519,7 +519,7 @@ void Reactor::Thread::lose(const ConnectionPointer& connection) {
   Link& link = *connection->link;
   std::string& why = link.why[connection->lane];
   why = connection->transport->why();
-  // Of a peer that refuses this node the handshake tells nothing.
+  // The handshake does not say which peer it was that refuses this node.
   if (connection->lane == 0 && !why.empty() && !link.options.endpoints.empty())
     why = to_text(link.options.endpoints[link.control_endpoint]) + ": " + why;
   const bool is_current = link.lanes[connection->lane] == connection;
