@@ -266,6 +266,12 @@ class LiveRun {
   // Called for the second signal: writes what there is to report, and does not wait for calls that hang.
   void give_up(int signal) {
     begin_end(kLogLeftWithinNs);
+    node::Node* node = nullptr;
+    {
+      const std::lock_guard lock(mutex_);
+      node = node_.get();
+    }
+    if (node) node->leave_at_once();
     Result result;
     result.ok = false;
     result.error.code = code::ended_before_drained;

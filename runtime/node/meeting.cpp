@@ -23,7 +23,7 @@ constexpr int64_t kSecondProcessNs =
 constexpr int64_t kOtherPeerNs = 6'000'000'000; // so long another node may answer before this one gives up
 constexpr int64_t kMeasureWithinNs = 2'000'000'000;
 constexpr int64_t kLinksWithinNs = 5'000'000'000;
-constexpr std::chrono::milliseconds kPartWithin{3000}, kLookAtTimeEvery{50};
+constexpr std::chrono::milliseconds kPartWithin{3000}, kLeaveAtOnceWithin{50}, kLookAtTimeEvery{50};
 
 uint64_t draw() {
   std::random_device device;
@@ -690,6 +690,14 @@ int64_t Meeting::round_trip_ns() {
     for (const Peer& peer : peers_) longest_ns = std::max(longest_ns, peer.session->offset(now_ns()).round_trip_ns);
     return longest_ns;
   });
+}
+
+void Meeting::leave_at_once() {
+  reactor_.post([this] {
+    for (Peer& peer : peers_) peer.session->leave();
+    reactor_.ring();
+  });
+  std::this_thread::sleep_for(kLeaveAtOnceWithin);
 }
 
 void Meeting::part() {

@@ -119,6 +119,10 @@ class Meeting {
   std::map<std::string, std::string> traces();  // the same
   int64_t round_trip_ns();                      // the longest that was measured
 
+  // The others hear that this node leaves, without waiting for anything that is under way: the process ends now. Any
+  // thread.
+  void leave_at_once();
+
   // Lets the others hear the end, and leaves the links in order; a few seconds at most.
   void part();
 

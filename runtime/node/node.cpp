@@ -33,6 +33,7 @@ class Node::Work {
     leaves_.store(!meeting_->coordinates());
     meeting_->stop();
   }
+  void leave_at_once() { meeting_->leave_at_once(); }
   std::vector<LinkReport> links() const { return meeting_->links(); }
   FleetLook look_around() const { return meeting_->look_around(); }
 
@@ -87,6 +88,7 @@ Node::Node(const graph::Graph& graph, const NodeOptions& options, const NodeHook
 Node::~Node() = default;
 NodeResult Node::run() { return work_->run(); }
 void Node::stop() { work_->stop(); }
+void Node::leave_at_once() { work_->leave_at_once(); }
 std::vector<LinkReport> Node::links() const { return work_->links(); }
 FleetLook Node::look_around() const { return work_->look_around(); }
 

@@ -65,6 +65,8 @@ class Node {
   NodeResult run();
   // Any thread. On the coordinator: sources end, and with them the run of all. Elsewhere this node leaves.
   void stop();
+  // The other nodes hear that this one leaves: its process ends now. Any thread.
+  void leave_at_once();
   // The links to the other nodes, and all of the fleet, as they were a moment ago. Any thread.
   std::vector<LinkReport> links() const;
   FleetLook look_around() const;

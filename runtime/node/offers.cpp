@@ -140,6 +140,10 @@ bool Offers::leave_choice() const {
 }
 
 plan::ChosenNodes Offers::place(const std::vector<plan::Hop>& links, const plan::Options& options) {
+  const bool all_stay = std::all_of(offered_.begin(), offered_.end(), [&](const auto& offered) {
+    return offered.second == std::vector<std::string>{coordinator_};
+  });
+  if (all_stay) return {};
   std::vector<plan::NodeMachine> machines = {{coordinator_, preparation_.machine()}};
   for (const std::string& node : graph::node_names(preparation_.graph()))
     if (const auto other = others_.find(node); other != others_.end())

@@ -403,6 +403,18 @@ class Failures(Fleet):
         self.assertIn("\n  from gpu waits for main/1>2 (tick 7)\n", edge.said)
         self.assertNotIn("MR0603", gpu.said)  # something is under way there
 
+    def test_7_11_a_node_that_a_second_signal_ends_at_once_says_that_it_leaves(self):
+        self.write(THERE_AND_BACK.replace("type: image.blur", "type: trouble.bad, in: process, does: hang, at: 7"))
+        edge = self.edge()
+        gpu = self.other("gpu", "--plugin-path", TROUBLE)
+        edge.until("all nodes are ready")
+        gpu.process.send_signal(signal.SIGTERM)
+        gpu.until("a second signal ends it at once")
+        gpu.process.send_signal(signal.SIGTERM)
+        self.ends(gpu, 143, 5)
+        self.ends(edge, 1, 10)
+        self.assertIn("gpu has left the run", edge.said)
+
     def test_2_8_a_node_that_waits_for_a_tick_which_is_not_due_yet_is_no_standstill(self):
         self.write(LIVE.replace("fps: 50, live: true, count: 400", "fps: 0.4, live: true, count: 2"))
         edge, gpu = self.both()

@@ -138,6 +138,16 @@ TEST_CASE("7.3: a device that a handler is pinned to is looked for on the nodes 
   }
 }
 
+TEST_CASE("7.3: a device that a node lacks is for that node to refuse, and others are placed") {
+  TwoNodes two;
+  two.edge.bodies = {costs("t.relay", 10'000)};
+  two.gpu.bodies = {costs("t.relay", 1'000)};
+  Pipeline pinned = detection();
+  pinned.graph.handlers[2].node = "gpu";
+  pinned.graph.handlers[2].device = "cuda:0";
+  CHECK(Choosing(pinned, two.joined(), kBoth).node("detect") == "gpu");
+}
+
 TEST_CASE("7.2, 7.14: sources, sinks, host objects and loops stay on the coordinator, whoever offers them") {
   TwoNodes two;
   for (const char* type : {"t.count", "t.relay", "t.sink", "t.sum"}) {
