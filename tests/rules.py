@@ -28,7 +28,7 @@ RULES = {
     "5.1": "facts, then pure passes", "5.2": "cutting segments", "5.3": "feasible first", "5.4": "then latency",
     "5.5": "search for a placement", "5.6": "price and reason of every step",
     "7.2": "a clock's home", "7.3": "stages and far paces", "7.4": "a parcel for each tick", "7.5": "joins by index", "7.6": "room of a crossing",
-    "7.7": "a crossing that is full", "7.9": "a node that is away",
+    "7.7": "a crossing that is full", "7.9": "a node that is away", "7.10": "a node that comes back",
     "7.11": "ends and failures of several nodes", "7.12": "one time for all nodes", "7.13": "outputs do not depend on nodes",
     "7.14": "no loop over a link",
     "8.1": "passing a time, and queues between clocks", "8.2": "where a queue between clocks may block",

@@ -141,12 +141,14 @@ std::string memory_text(const Report& report) {
 std::string nodes_text(const Report& report) {
   Family parcels("millrace_crossing_parcels_total", "counter", "Ticks that went to another node, or came from it.");
   Family bytes("millrace_crossing_bytes_total", "counter", "Bytes of their values.");
+  Family lost("millrace_crossing_lost_total", "counter", "Ticks that went with a process of the other node.");
   Family left_out("millrace_crossing_left_out_total", "counter", "Ticks that were left out at this end, by cause.");
   for (const CrossingReport& crossing : report.crossings) {
     const Labels labels = {
         {"crossing", crossing.name}, {"direction", crossing.departs ? "to" : "from"}, {"node", crossing.node}};
     parcels.add(labels, crossing.parcels);
     bytes.add(labels, crossing.bytes);
+    lost.add(labels, crossing.lost);
     left_out.add_by_cause(labels, crossing.left_out);
   }
   Family up("millrace_node_up", "gauge", "1 while another node is heard, 0 while it is suspect or away.");
@@ -161,7 +163,8 @@ std::string nodes_text(const Report& report) {
     offset.add(labels, seconds(link.offset_us));
     error.add(labels, seconds(link.offset_error_us));
   }
-  return parcels.text() + bytes.text() + left_out.text() + up.text() + round_trip.text() + offset.text() + error.text();
+  return parcels.text() + bytes.text() + lost.text() + left_out.text() + up.text() + round_trip.text() + offset.text() +
+         error.text();
 }
 
 std::string paths_text(const Report& report) {

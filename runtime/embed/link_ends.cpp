@@ -13,6 +13,7 @@ namespace millrace::embed {
 static_assert(net::kCauseError == static_cast<net::Cause>(exec::Cause::error));
 static_assert(net::kCauseLink == static_cast<net::Cause>(exec::Cause::link));
 static_assert(net::kCauseAway == static_cast<net::Cause>(exec::Cause::away));
+static_assert(net::kCauseLost == static_cast<net::Cause>(exec::Cause::lost));
 static_assert(static_cast<uint32_t>(exec::Cause::count) <= net::kCausesMax);
 
 // ---- parcels -------------------------------------------------------------------------------------------------------
@@ -52,7 +53,7 @@ bool LinkDeparture::next(net::Parcel& parcel) {
 }
 
 // A link acknowledges in order, and gives up what it holds in order.
-void LinkDeparture::let_go(const net::Parcel&, bool) { departure_.let_go(); }
+void LinkDeparture::let_go(const net::Parcel&, bool acknowledged) { departure_.let_go(!acknowledged); }
 
 net::Room LinkArrival::room(uint32_t value) {
   const exec::ParcelRoom room = arrival_.room(value);
@@ -64,7 +65,9 @@ void LinkArrival::arrive(const net::Parcel& parcel) {
   parcel_.begun_ns = parcel.begun_ns;
   parcel_.begun_error_ns = int64_t{parcel.begun_error_us} * 1000;
   parcel_.end = parcel.end;
-  parcel_.gap = parcel.gap_count > 0 ? parcel.gaps[0].cause : 0;
+  parcel_.lost = parcel.lost;
+  const net::Cause told = parcel.gap_count > 0 ? parcel.gaps[0].cause : net::Cause{};
+  parcel_.gap = parcel.lost > 0 ? net::kCauseLost : told;
   parcel_.values.resize(parcel.value_count);
   for (size_t v = 0; v < parcel_.values.size(); ++v) {
     const net::Value& value = parcel.values[v];

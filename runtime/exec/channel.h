@@ -65,6 +65,7 @@ struct alignas(64) ChannelRun {
   Drops ticks_left_out{};     // feed: ticks with or without values, by cause
   uint64_t parcels = 0;       // crossing: ticks that the link took, or brought
   uint64_t parcel_bytes = 0;  // crossing: the bytes of those ticks
+  uint64_t lost = 0;          // crossing: ticks that went with a process of the other node
 
   QueuedTick& at(size_t i) { return ring[(first + i) % ring.size()]; }
   bool full() const { return count == ring.size(); }

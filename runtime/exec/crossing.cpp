@@ -53,11 +53,12 @@ bool Departure::next(Parcel& parcel) {
   return true;
 }
 
-void Departure::let_go() {
+void Departure::let_go(bool lost) {
   {
     const std::lock_guard lock(channel_.mutex);
     if (channel_.released) return;
     MR_ASSERT(channel_.taken > 0, "only what was taken is let go");
+    channel_.lost += lost;
     for (Slot& slot : channel_.at(0).slots) release(slot);
     channel_.first = (channel_.first + 1) % channel_.ring.size();
     --channel_.count;
@@ -128,6 +129,7 @@ void Arrival::arrive(const Parcel& parcel) {
       QueuedTick& tick = channel_.at(channel_.count++);
       ++channel_.pushed;
       count_parcel(channel_, parcel);
+      channel_.lost += parcel.lost;
       tick.info = parcel.tick;
       tick.from_ns = parcel.begun_ns;
       tick.from_error_ns = parcel.begun_error_ns;

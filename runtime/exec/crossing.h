@@ -35,6 +35,7 @@ struct Parcel {
   int64_t begun_error_ns = 0;   // by so much the home's time may have been wrong then
   uint8_t gap = 0;              // why ticks directly before it are missing, if any are
   bool end = false;             // no parcel follows; it has no values
+  uint64_t lost = 0;            // ticks before it that went with an earlier process of its node; known where it arrives
   std::vector<ParcelValue> values;
 };
 
@@ -45,8 +46,9 @@ class Departure {
 
   // The oldest parcel that was not taken yet; false if there is none now. Its values stay valid until let_go().
   bool next(Parcel& parcel);
-  // The oldest parcel that was taken has arrived: its blocks and its place are free. The end is not let go.
-  void let_go();
+  // The oldest parcel that was taken has arrived, or is lost with the process that it was for: its blocks and its place
+  // are free. The end is not let go.
+  void let_go(bool lost = false);
   // The parcels so far, the end among them: once it has grown, next() may have another one.
   uint64_t made() const;
   // True if a tick waits here for the link, or there is no room for another one.

@@ -210,10 +210,11 @@ void report_transfers(const RunState& run, Report& report) {
 void report_crossings(const RunState& run, Report& report) {
   for (const plan::CrossingPlan& crossing : run.epoch.plan.crossings) {
     ChannelRun& channel = *run.epoch.channels[crossing.channel];
-    CrossingReport out{crossing.name, crossing.node, crossing.departs, 0, 0, {}};
+    CrossingReport out{crossing.name, crossing.node, crossing.departs, 0, 0, 0, {}};
     const std::lock_guard lock(channel.mutex);
     out.parcels = channel.parcels;
     out.bytes = channel.parcel_bytes;
+    out.lost = channel.lost;
     add_drops(channel.ticks_left_out, out.left_out);
     report.crossings.push_back(std::move(out));
   }

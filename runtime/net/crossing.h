@@ -20,6 +20,7 @@ using Cause = uint8_t;
 inline constexpr Cause kCauseError = 2;
 inline constexpr Cause kCauseLink = 13; // the sender had no room while the link was slow or cut
 inline constexpr Cause kCauseAway = 14; // the peer was away
+inline constexpr Cause kCauseLost = 15; // it went with a process of the peer
 
 enum class Delivery : uint8_t { live = 0, reliable = 1 };
 inline constexpr uint8_t kDeliveryCount = 2;
@@ -45,6 +46,7 @@ struct Parcel {
   uint32_t begun_error_us = 0;  // by so much the home's time may have been wrong then; the most there is: or more
   uint64_t previous = kNoIndex; // index of the parcel before, of the same epoch; kNoIndex: none
   bool end = false;             // no parcel follows; it has no values
+  uint64_t lost = 0;            // ticks before it that went with an earlier process of the peer; set where it arrives
   uint8_t gap_count = 0;
   uint8_t value_count = 0;
   std::array<Gap, kGapCausesMax> gaps{}; // their ticks add up to tick.index - previous - 1
@@ -58,6 +60,7 @@ struct Parcel {
     begun_error_us = 0;
     previous = kNoIndex;
     end = false;
+    lost = 0;
     gap_count = value_count = 0;
     token = 0;
   }

@@ -133,7 +133,8 @@ void Incoming::count_gaps() {
     // Another process goes on. It tells of ticks since its own last parcel; those between it and ours went with the
     // process before it.
     const bool tells = parcel_.previous != kNoIndex && parcel_.previous >= last_index_;
-    counts_.lost += tells ? parcel_.previous - last_index_ : tick.index - last_index_ - 1;
+    parcel_.lost = tells ? parcel_.previous - last_index_ : tick.index - last_index_ - 1;
+    counts_.lost += parcel_.lost;
     if (!tells) return;
   }
   for (uint8_t i = 0; i < parcel_.gap_count; ++i) counts_.left_out[parcel_.gaps[i].cause] += parcel_.gaps[i].ticks;

@@ -54,10 +54,11 @@ struct TransferReport {
 };
 // A crossing, as its end on this node counts it.
 struct CrossingReport {
-  std::string name, node;                   // "main/0>1"; the other node
-  bool departs = false;                     // ticks leave here; else they arrive
-  uint64_t parcels = 0;                     // ticks that the link took, or brought
-  uint64_t bytes = 0;                       // the sum over their values
+  std::string name, node; // "main/0>1"; the other node
+  bool departs = false;   // ticks leave here; else they arrive
+  uint64_t parcels = 0;   // ticks that the link took, or brought
+  uint64_t bytes = 0;     // the sum over their values
+  uint64_t lost = 0; // ticks that went with a process of the other node: it took them, or was to send them, and died
   std::map<std::string, uint64_t> left_out; // ticks that were left out at this end, by cause
 };
 // The link to another node, as it was last.

@@ -45,6 +45,7 @@ void add_nodes(const Report& report, nlohmann::ordered_json& json) {
                                  {"node", c.node},
                                  {"parcels", c.parcels},
                                  {"bytes", c.bytes},
+                                 {"lost", c.lost},
                                  {"left_out", c.left_out}});
   for (const LinkReport& l : report.links)
     json["links"].push_back({{"node", l.node},

@@ -16,7 +16,7 @@ namespace fs = std::filesystem;
 Report report_with(uint64_t parcels, std::map<std::string, uint64_t> left_out) {
   Report report;
   report.crossings.resize(1);
-  report.crossings[0] = {"main/0>1", "gpu", true, parcels, parcels * 1000, std::move(left_out)};
+  report.crossings[0] = {"main/0>1", "gpu", true, parcels, parcels * 1000, 0, std::move(left_out)};
   return report;
 }
 

@@ -85,6 +85,29 @@ TEST_CASE("7.7: of ticks that no link takes a live crossing keeps the newest, an
   }
 }
 
+TEST_CASE("7.10: ticks that went with a process of the other node are in the report of both ends") {
+  Compiled home(two_nodes(2), on_node(0)), gpu(two_nodes(2), on_node(1));
+  exec::Departure departure(home.live(), home.plan().crossings.at(0));
+  exec::Arrival arrival(gpu.live(), gpu.plan().crossings.at(0));
+  home.live().start();
+  drive(home);
+  exec::Parcel parcel;
+  REQUIRE(departure.next(parcel));
+  departure.let_go();
+  REQUIRE(departure.next(parcel));
+  departure.let_go(true);
+  CHECK(home.wait().report.crossings.at(0).lost == 1);
+  gpu.live().start();
+  const exec::ParcelRoom room = arrival.room(0);
+  exec::Parcel after;
+  after.tick.index = 4;
+  after.lost = 3;
+  after.values = {{room.value, room.data, 0}};
+  arrival.arrive(after);
+  gpu.live().interrupt();
+  CHECK(gpu.wait().report.crossings.at(0).lost == 3);
+}
+
 TEST_CASE("7.6: after its run was waited for, a departure gives nothing and lets nothing go twice") {
   Compiled home(two_nodes(2), on_node(0));
   exec::Departure departure(home.live(), home.plan().crossings.at(0));

@@ -45,6 +45,7 @@ TEST_CASE("a run over nodes reports the parcels and bytes of each crossing") {
                                                {"node", "gpu"},
                                                {"parcels", 20},
                                                {"bytes", 160},
+                                               {"lost", 0},
                                                {"left_out", nlohmann::json::object()}});
 }
 

@@ -24,14 +24,14 @@ Result result_of_node(const std::string& handler, uint64_t delivered, const std:
 Result home_result() {
   Result result = result_of_node("camera", 0, {{"link", 3}});
   result.report.edges.push_back({"camera.out", "screen.in", "sync", 50, 0, {}});
-  result.report.crossings = {{"main/0>1", "gpu", true, 40, 320, {}}};
+  result.report.crossings = {{"main/0>1", "gpu", true, 40, 320, 2, {}}};
   result.report.segments = {{"cpu", {"camera"}}};
   return result;
 }
 Result gpu_result() {
   Result result = result_of_node("detect", 40, {{"link", 1}, {"late", 4}});
   result.report.transfers = {{"cpu", "cuda:0", "camera.out", 40, 320, 0, 0, 0}};
-  result.report.crossings = {{"main/0>1", "home", false, 40, 320, {}}};
+  result.report.crossings = {{"main/0>1", "home", false, 40, 320, 0, {}}};
   return result;
 }
 
