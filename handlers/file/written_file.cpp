@@ -75,9 +75,9 @@ void WrittenFile::end_value() {
   if (waits_) flush();
 }
 
-// A run that ends before its first value leaves the file of the run before.
+// A run that ends before its first value leaves the file of the run before. What was passed on is added to.
 void WrittenFile::begin() {
-  if (waits_ || std::exchange(has_begun_, true)) return;
+  if (waits_ || shared_ || std::exchange(has_begun_, true)) return;
   if (ftruncate(descriptor_, 0) != 0) fail(std::strerror(errno));
 }
 

@@ -229,8 +229,9 @@ std::string summary_words(const Report& report, bool explain) {
       words += fmt::format("  {} → {} is aligned within {}, and its clocks agree only within {}\n", edge.from, edge.to,
                            us_words(edge.within_us), us_words(edge.clock_error_us));
   for (const CrossingReport& crossing : report.crossings)
-    words += fmt::format("  {} {} {}: {}, {}{}\n", crossing.name, crossing.departs ? "to" : "from", crossing.node,
+    words += fmt::format("  {} {} {}: {}, {}{}{}\n", crossing.name, crossing.departs ? "to" : "from", crossing.node,
                          count_of(crossing.parcels, "tick"), plan::bytes_words(crossing.bytes),
+                         crossing.p50_us > 0 ? ", there in " + us_words(crossing.p50_us) : "",
                          crossing.lost > 0 ? fmt::format("; {} lost with its process", crossing.lost) : "");
   return words + errors_words(report) + busiest_words(report) + mispredictions_words(report, explain);
 }

@@ -17,6 +17,7 @@ struct QueuedTick {
   mr_tick_info info{};
   int64_t from_ns = kNotMeasured; // as PaceRun::Latency
   int64_t from_error_ns = 0;      // as its error_ns
+  int64_t taken_ns = 0;           // crossing: when the link took it
   std::vector<Slot> slots;
   Cause gap = Cause::link; // feed: why ticks directly before it are missing
   bool has_value() const {
@@ -59,13 +60,14 @@ struct alignas(64) ChannelRun {
   QueuedTick current; // latest, align: the tick that the reader holds. A gate's step puts its tick together here,
                       // without the lock
   bool has_current = false, current_read = false;
-  std::vector<Drops> dropped; // by value of a tick
-  std::vector<bool> queued;   // by value of a tick: one of its edges is a queue
-  uint64_t left_out = 0;      // gate: ticks without a value that it turned away; they are no drops
-  Drops ticks_left_out{};     // feed: ticks with or without values, by cause
-  uint64_t parcels = 0;       // crossing: ticks that the link took, or brought
-  uint64_t parcel_bytes = 0;  // crossing: the bytes of those ticks
-  uint64_t lost = 0;          // crossing: ticks that went with a process of the other node
+  std::vector<Drops> dropped;         // by value of a tick
+  std::vector<bool> queued;           // by value of a tick: one of its edges is a queue
+  uint64_t left_out = 0;              // gate: ticks without a value that it turned away; they are no drops
+  Drops ticks_left_out{};             // feed: ticks with or without values, by cause
+  uint64_t parcels = 0;               // crossing: ticks that the link took, or brought
+  uint64_t parcel_bytes = 0;          // crossing: the bytes of those ticks
+  uint64_t lost = 0;                  // crossing: ticks that went with a process of the other node
+  std::unique_ptr<Histogram> carried; // crossing that departs: from when the link took a tick until it has arrived
 
   QueuedTick& at(size_t i) { return ring[(first + i) % ring.size()]; }
   bool full() const { return count == ring.size(); }

@@ -17,7 +17,10 @@ namespace millrace::exec {
 static_assert(kNotMeasured == INT64_MIN, "a parcel says it so");
 
 Departure::Departure(Run& run, const plan::CrossingPlan& crossing)
-    : run_(*run.state_), channel_(*run_.epoch.channels[crossing.channel]) {}
+    : run_(*run.state_), channel_(*run_.epoch.channels[crossing.channel]) {
+  const std::lock_guard lock(channel_.mutex);
+  if (!channel_.carried) channel_.carried = std::make_unique<Histogram>();
+}
 
 namespace {
 
@@ -37,7 +40,8 @@ bool Departure::next(Parcel& parcel) {
     parcel.values.clear();
     return true;
   }
-  const QueuedTick& tick = channel_.at(channel_.taken++);
+  QueuedTick& tick = channel_.at(channel_.taken++);
+  tick.taken_ns = run_.now_ns();
   parcel.end = false;
   parcel.tick = tick.info;
   parcel.begun_ns = tick.from_ns;
@@ -59,6 +63,7 @@ void Departure::let_go(bool lost) {
     if (channel_.released) return;
     MR_ASSERT(channel_.taken > 0, "only what was taken is let go");
     channel_.lost += lost;
+    if (!lost) channel_.carried->add(run_.now_ns() - channel_.at(0).taken_ns);
     for (Slot& slot : channel_.at(0).slots) release(slot);
     channel_.first = (channel_.first + 1) % channel_.ring.size();
     --channel_.count;

@@ -301,7 +301,11 @@ void Monitor::watch_movement(int64_t now) {
   }
   if (now - moved_at_ns_ >= run_.options.device_patience_ns) give_up_hung_device(now);
   if (idle_reported_) return tell_waiting_elsewhere();
-  if (now - moved_at_ns_ < run_.options.idle_report_ns || awaits_home()) return;
+  if (now - moved_at_ns_ < run_.options.idle_report_ns) return;
+  if (awaits_home()) {
+    moved_at_ns_ = now; // it is looked at again after a while, and not in the moment in which a tick comes
+    return;
+  }
   idle_reported_ = true;
   if (!run_.options.on_message) return;
   tell("warning MR0603: nothing has moved for " + seconds(now - moved_at_ns_));

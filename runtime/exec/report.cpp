@@ -210,11 +210,13 @@ void report_transfers(const RunState& run, Report& report) {
 void report_crossings(const RunState& run, Report& report) {
   for (const plan::CrossingPlan& crossing : run.epoch.plan.crossings) {
     ChannelRun& channel = *run.epoch.channels[crossing.channel];
-    CrossingReport out{crossing.name, crossing.node, crossing.departs, 0, 0, 0, {}};
+    CrossingReport out{crossing.name, crossing.node, crossing.departs};
     const std::lock_guard lock(channel.mutex);
     out.parcels = channel.parcels;
     out.bytes = channel.parcel_bytes;
     out.lost = channel.lost;
+    if (channel.carried) out.p50_us = us(channel.carried->quantile_ns(0.5));
+    if (channel.carried) out.p99_us = us(channel.carried->quantile_ns(0.99));
     add_drops(channel.ticks_left_out, out.left_out);
     report.crossings.push_back(std::move(out));
   }

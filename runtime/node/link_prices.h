@@ -1,10 +1,11 @@
 // The prices of the links between nodes: the coordinator measures what it takes to carry bytes to each other node and
 // back, by questions and answers of known sizes.
 //
+// A question goes through the words of the fleet (statement.h), which takes longer than a fast link does. So the
+// coordinator also asks itself, by all of that way but the link, and takes that time off.
+//
 // Limits. Only the coordinator's own links are measured. A value between two other nodes is priced as if it took both
 // of their links to the coordinator, one after the other; their own link, if it is better, is better than its price.
-// The time that this machine takes to write and read as large a statement is taken off, so a link that is as fast as
-// this is priced by its latency alone.
 #pragma once
 
 #include <map>
@@ -21,8 +22,8 @@ class LinkPrices {
  public:
   explicit LinkPrices(const device::Timeline& time) : time_(time) {}
 
-  // The hops between the hosts of all nodes, the coordinator's first. Nodes are measured once, which takes some twenty
-  // round trips and a second at most for what a slow link carries.
+  // The hops between the hosts of all nodes, the coordinator's first; `ask` also asks that one. Nodes are measured
+  // once, which takes some twenty round trips and a second or two for what a slow link carries.
   std::vector<plan::Hop> all(const std::vector<std::string>& nodes, const AskNodes& ask);
   // The answer to such a question; none if it is another one.
   static std::optional<std::string> answer(const std::string& question);
@@ -31,7 +32,7 @@ class LinkPrices {
   struct Link {
     plan::HopPrice there, back;
   };
-  Link measure(const std::string& node, const AskNodes& ask) const;
+  Link measure(const std::string& node, const std::string& coordinator, const AskNodes& ask) const;
   double carry_us(const std::string& node, const AskNodes& ask, uint64_t there, uint64_t back) const;
 
   const device::Timeline& time_;

@@ -10,6 +10,7 @@
 #include <thread>
 
 #include "net/system/digest.h"
+#include "node/link_prices.h"
 
 namespace millrace::node {
 
@@ -468,6 +469,10 @@ bool Meeting::look_at_member() {
       break;
     case Type::prepare: add({.type = Task::Type::prepare, .brief = std::move(event.brief)}); break;
     case Type::question:
+      if (const std::optional<std::string> carried = LinkPrices::answer(event.text)) { // at once: its time counts
+        member_.answered(event.number, *carried);
+        break;
+      }
       add({.type = Task::Type::answer, .number = event.number, .text = std::move(event.text)});
       break;
     case Type::drop: add({.type = Task::Type::drop}); break;

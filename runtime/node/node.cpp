@@ -94,6 +94,18 @@ FleetLook Node::look_around() const { return work_->look_around(); }
 
 namespace {
 
+// The share of the looks at which ticks of a crossing were held up, by what they waited for.
+void add_waits(const std::vector<CrossingLook>& seen, Report& report) {
+  for (CrossingReport& crossing : report.crossings)
+    for (const CrossingLook& look : seen) {
+      if (look.name != crossing.name || !crossing.departs || !look.departs || look.looks == 0) continue;
+      const auto share = [&](uint64_t waits) { return static_cast<double>(waits) / static_cast<double>(look.looks); };
+      crossing.waited = {{"reader", share(look.waits_for_reader)},
+                         {"wire", share(look.waits_for_wire)},
+                         {"node", share(look.waits_for_node)}};
+    }
+}
+
 // Empty if nobody dials this node.
 std::vector<net::Endpoint> listening_at(const graph::Graph& graph, const NodeOptions& options,
                                         const std::vector<PeerPlan>& peers) {
@@ -268,8 +280,6 @@ exec::RunOptions Node::Work::run_options(const Decided& decided) {
 
 // Each question has an answer, because another node waits for it.
 void Node::Work::answer(const Task& task) {
-  if (const std::optional<std::string> carried = LinkPrices::answer(task.text))
-    return meeting_->answered(task.number, *carried);
   if (composition_) drop_part(); // it was made for an earlier plan
   try {
     meeting_->answered(task.number, answer_question(task.text, preparation(), records_));
@@ -358,9 +368,11 @@ void Node::Work::finish_if_over() {
   const bool is_whole = finished_ns_ != 0 && (is_over_ || is_late || meeting_->has_delivered(waited_ns));
   if (!is_whole && !gives_up_) return;
   stage_ = Stage::finished;
+  const FleetLook seen = meeting_->look_around();
   meeting_->detach();
   result_.result = run_->wait();
   result_.result.report.links = meeting_->links();
+  add_waits(seen.crossings, result_.result.report);
   if (!result_.result.ok && !error_) error_ = result_.result.error;
   std::string report = to_json(result_.result);
   if (report.size() > kReportBytesMax) report = "{}";

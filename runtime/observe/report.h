@@ -59,7 +59,11 @@ struct CrossingReport {
   uint64_t parcels = 0;   // ticks that the link took, or brought
   uint64_t bytes = 0;     // the sum over their values
   uint64_t lost = 0; // ticks that went with a process of the other node: it took them, or was to send them, and died
-  std::map<std::string, uint64_t> left_out; // ticks that were left out at this end, by cause
+  std::map<std::string, uint64_t> left_out{}; // ticks that were left out at this end, by cause
+  // For ticks that leave: the time from when the link took a tick until it was known to have arrived; and the share of
+  // the time in which ticks were held up, by what they waited for: "reader", "wire", "node".
+  double p50_us = 0, p99_us = 0;
+  std::map<std::string, double> waited{};
 };
 // The link to another node, as it was last.
 struct LinkReport {

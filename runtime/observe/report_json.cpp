@@ -39,14 +39,18 @@ nlohmann::ordered_json json_of(const EdgeReport& e) {
 
 // Only where several nodes run the graph.
 void add_nodes(const Report& report, nlohmann::ordered_json& json) {
-  for (const CrossingReport& c : report.crossings)
-    json["crossings"].push_back({{"name", c.name},
-                                 {"direction", c.departs ? "to" : "from"},
-                                 {"node", c.node},
-                                 {"parcels", c.parcels},
-                                 {"bytes", c.bytes},
-                                 {"lost", c.lost},
-                                 {"left_out", c.left_out}});
+  for (const CrossingReport& c : report.crossings) {
+    nlohmann::ordered_json crossing = {{"name", c.name},        {"direction", c.departs ? "to" : "from"},
+                                       {"node", c.node},        {"parcels", c.parcels},
+                                       {"bytes", c.bytes},      {"lost", c.lost},
+                                       {"left_out", c.left_out}};
+    if (c.departs) {
+      crossing["p50_us"] = c.p50_us;
+      crossing["p99_us"] = c.p99_us;
+      crossing["waited"] = c.waited;
+    }
+    json["crossings"].push_back(std::move(crossing));
+  }
   for (const LinkReport& l : report.links)
     json["links"].push_back({{"node", l.node},
                              {"state", l.state},

@@ -53,9 +53,15 @@ class Runs(Fleet):
                          [("camera.video", "blur.video", 200, {}), ("blur.video", "save.in", 200, {})])
         self.assertEqual({(c["name"], c["on"], c["parcels"]) for c in report["crossings"]},
                          {(name, node, 200) for name in ("main/0>1", "main/1>2") for node in ("edge", "gpu")})
+        for crossing in report["crossings"]:
+            self.assertEqual("p50_us" in crossing, crossing["direction"] == "to")
+            if crossing["direction"] == "to":
+                self.assertGreater(crossing["p50_us"], 0)
+                self.assertLessEqual(crossing["p50_us"], crossing["p99_us"])
+                self.assertLessEqual(sum(crossing["waited"].values()), 1)
         self.assertEqual(set(report["nodes"]), {"edge", "gpu"})
         self.assertEqual(report["nodes"]["gpu"]["ticks"]["run"], 200)
-        self.assertIn("main/0>1 to gpu: 200 ticks", edge.said)
+        self.assertRegex(edge.said, r"main/0>1 to gpu: 200 ticks, 1\.8 MiB, there in \d")
         self.assertEqual(set(gpu.report()["handlers"]), {"blur"})
 
     def test_the_coordinators_trace_has_a_process_for_each_node_on_one_time(self):

@@ -11,6 +11,11 @@
 
 namespace millrace::test {
 
+int64_t timed_at(int64_t n, int64_t rate, int64_t start_ms, int64_t jitter_us) {
+  const int64_t later = jitter_us > 0 ? n * 7919 % jitter_us * 1000 : 0;
+  return start_ms * 1'000'000 + n * 1'000'000'000 / rate + later;
+}
+
 namespace {
 
 // A source whose media times are what its parameters say; its values count.
@@ -23,10 +28,6 @@ struct Timed final : Handler {
   Param<int64_t> rush_at{*this, "rush_at", -1, "after this one values come a hundred times as often"};
   Param<int64_t> silent_every{*this, "silent_every", 0, "every k-th gives nothing"};
   int64_t next = 0;
-  static int64_t time_of(int64_t n, int64_t rate, int64_t start_ms, int64_t jitter_us) {
-    const int64_t later = jitter_us > 0 ? n * 7919 % jitter_us * 1000 : 0;
-    return start_ms * 1'000'000 + n * 1'000'000'000 / rate + later;
-  }
   void probe(Facts& facts) override { facts.rate(*rate); }
   void configure(const Formats& formats) override { formats.tensor(out, dtype_of<int64_t>(), {1}); }
   void start() override { next = 0; }
@@ -37,8 +38,8 @@ struct Timed final : Handler {
     const int64_t shape[] = {1};
     out.allocate(tick, dtype_of<int64_t>(), shape).elements<int64_t>()[0] = n;
     const bool rushes = rush_at >= 0 && n > rush_at;
-    out.header(tick).pts_ns = rushes ? time_of(rush_at, rate, start_ms, 0) + (n - rush_at) * 10'000'000 / rate
-                                     : time_of(n, rate, start_ms, jitter_us);
+    out.header(tick).pts_ns = rushes ? timed_at(rush_at, rate, start_ms, 0) + (n - rush_at) * 10'000'000 / rate
+                                     : timed_at(n, rate, start_ms, jitter_us);
   }
 };
 

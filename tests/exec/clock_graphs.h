@@ -11,6 +11,9 @@ namespace millrace::test {
 // c.timed: a source whose media times are what its parameters say; its values count.
 const mr_plugin& clocks_plugin();
 
+// The media time of its n-th value.
+int64_t timed_at(int64_t n, int64_t rate, int64_t start_ms, int64_t jitter_us);
+
 Setup clocks_setup(uint32_t workers, bool virtual_time);
 
 // Calls take what the plan does not know: it is cut once more while it runs, wherever ticks stand then.

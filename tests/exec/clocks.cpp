@@ -118,7 +118,7 @@ Modelled by_media_time(const std::vector<int64_t>& values, const std::vector<int
 std::vector<int64_t> times(int64_t count, int64_t rate, int64_t start_ms, int64_t jitter_us) {
   std::vector<int64_t> at;
   for (int64_t n = 0; n < count; ++n) {
-    const int64_t time = Timed::time_of(n, rate, start_ms, jitter_us);
+    const int64_t time = timed_at(n, rate, start_ms, jitter_us);
     at.push_back(at.empty() ? time : std::max(time, at.back() + 1));
   }
   return at;

@@ -117,7 +117,8 @@ TEST_CASE("a handler that names no node is here if this machine can run it, and 
   CHECK(!closed.handlers.instances.at(0));
   CHECK(closed.unable.at("any_play") == "there is no tape");
 
-  const plan::Prepared unknown = Preparing("other.play name=any_play ! tape.keep name=keep").prepare();
+  Preparing not_known("other.play name=any_play ! tape.keep name=keep");
+  const plan::Prepared unknown = not_known.prepare();
   CHECK(!unknown.facts.handlers.at(0).answers);
   CHECK(unknown.unable.empty());
   CHECK(Preparing("tape.play name=any_play there=false ! tape.keep name=keep", false).refusal() == code::probe_failed);
