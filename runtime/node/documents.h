@@ -3,7 +3,8 @@
 //
 //   brief     {"handlers": {…}, "clock", "rate", "ticks", "duration_s", "round_trip_ns", "placed": […], "notes": […],
 //             "machines": {…}, "trace"}: all handlers, what the coordinator decided, and by what machines
-//   question  {"handler", "inputs": […], "outputs": […]}: which formats the handler makes of these inputs
+//   question  {"handler", "inputs": […], "outputs": […]}: which formats the handler makes of these inputs;
+//             or bytes to be carried, as link_prices.h has them
 //   answer    {"outputs": […]}, or {"error"}
 #pragma once
 

@@ -672,20 +672,18 @@ std::map<std::string, std::string> Meeting::offers() {
 }
 
 std::map<std::string, std::string> Meeting::reports() {
-  return on_link([&] {
-    std::map<std::string, std::string> reports;
-    for (uint32_t node = 1; node < options_.nodes.size(); ++node)
-      if (!coordinator_->report(node).empty()) reports[options_.nodes[node]] = coordinator_->report(node);
-    return reports;
-  });
+  return of_others([this](uint32_t node) { return coordinator_->report(node); });
+}
+std::map<std::string, std::string> Meeting::traces() {
+  return of_others([this](uint32_t node) { return coordinator_->trace(node); });
 }
 
-std::map<std::string, std::string> Meeting::traces() {
+std::map<std::string, std::string> Meeting::of_others(const std::function<std::string(uint32_t)>& text_of) {
   return on_link([&] {
-    std::map<std::string, std::string> traces;
+    std::map<std::string, std::string> texts;
     for (uint32_t node = 1; node < options_.nodes.size(); ++node)
-      if (!coordinator_->trace(node).empty()) traces[options_.nodes[node]] = coordinator_->trace(node);
-    return traces;
+      if (std::string text = text_of(node); !text.empty()) texts[options_.nodes[node]] = std::move(text);
+    return texts;
   });
 }
 

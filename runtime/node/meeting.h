@@ -157,6 +157,8 @@ class Meeting {
   // The same without waiting; then the fleet's events are looked at.
   void then_look(std::function<void()> work);
   void add(Task task);
+  // Texts that the coordinator has of other nodes, by name; a node of which it has none is left out.
+  std::map<std::string, std::string> of_others(const std::function<std::string(uint32_t node)>& text_of);
   std::string words_of(const std::vector<std::string>& names);
 
   // ---- the link's thread

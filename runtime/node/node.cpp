@@ -61,7 +61,7 @@ class Node::Work {
   const uint32_t number_;
   const int64_t patience_ns_;
   const std::filesystem::path folder_;
-  const std::string pipeline_; // hash
+  std::string pipeline_; // hash
   Decided decided_;
   device::MonotonicTime machine_time_;
   RunTime time_{machine_time_};
@@ -129,7 +129,6 @@ Node::Work::Work(const graph::Graph& graph, const NodeOptions& options, const No
       number_(static_cast<uint32_t>(std::find(names_.begin(), names_.end(), name_) - names_.begin())),
       patience_ns_(options.patience_ns),
       folder_(options.folder),
-      pipeline_(sha256(graph::to_yaml(graph))),
       decided_(options.decided) {
   MR_ASSERT(number_ < names_.size(), "the node is one of the pipeline's");
   MeetingOptions meeting;
@@ -140,7 +139,7 @@ Node::Work::Work(const graph::Graph& graph, const NodeOptions& options, const No
   meeting.folder = options.folder;
   meeting.patience_ns = options.patience_ns;
   meeting.canonical = graph::to_yaml(graph);
-  meeting.pipeline = pipeline_;
+  meeting.pipeline = pipeline_ = sha256(meeting.canonical);
   meeting.program = options.program;
   meeting.offer = write_offer(preparation(), name_); // a mistake of a handler comes before anybody waits
   meeting.tell = hooks_.tell ? hooks_.tell : [](const std::string&) {};

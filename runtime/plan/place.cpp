@@ -226,13 +226,6 @@ uint32_t own_host(const Draft& draft, const DraftHandler& handler) {
   return there ? *there : *host_on(domains, "");
 }
 
-// The host of a node that choose_nodes() knows.
-uint32_t host_of_node(const Draft& draft, const std::string& node) {
-  const std::optional<uint32_t> host = host_on(draft.plan.domains, node);
-  MR_ASSERT(host, "every node has a machine");
-  return *host;
-}
-
 // The hosts for a handler that no domain of `--devices` can run; its own one is the first.
 std::vector<uint32_t> hosts_for(const Draft& draft, const DraftHandler& handler) {
   const std::vector<Domain>& domains = draft.plan.domains;
@@ -359,7 +352,7 @@ void place(Draft& draft) {
     }
     choices[h] = hosts_for(draft, handler);
     if (chooses_nodes && choices[h].empty() && draft.nodes_of[h].size() == 1)
-      choices[h] = {host_of_node(draft, draft.nodes_of[h][0])}; // its node says what it lacks
+      choices[h] = {*host_on(draft.plan.domains, draft.nodes_of[h][0])}; // its node says what it lacks
     else if (choices[h].empty() || !obstacle(handler, draft.plan.domains[choices[h][0]]).empty())
       refuse_everywhere(draft, handler, found);
     handler.domain = choices[h][0];

@@ -71,7 +71,7 @@ std::string chosen_node(graph::ClockMode mode, double megabits) {
   return chosen.handlers[0].node;
 }
 
-// What a tick takes there: its latency under realtime rules, else its share of the time of all.
+// The time of a tick if the detector is there: its latency under realtime rules, else the run's time by its ticks.
 double tick_ms(graph::ClockMode mode, double megabits, const std::string& detector) {
   const bool is_live = mode == graph::ClockMode::realtime;
   const int64_t count = is_live ? 30 : 150;

@@ -170,7 +170,7 @@ inline const char* look_at_told(std::string_view input) {
   }
 }
 
-// What nodes write themselves, one of each kind and more of statements.
+// Texts that nodes write themselves: one of each kind, and several statements.
 inline std::vector<std::string> told_by_nodes() {
   fuzz::Nodes& all = fuzz::nodes();
   all.begin_again();

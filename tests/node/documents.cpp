@@ -41,15 +41,7 @@ struct NodeProcess {
     choices.threads = 1;
     preparation.emplace(graph::parse_yaml(pipeline, "p.yaml"), registry, exec::host_table(), choices);
   }
-  plan::Plan compile(const Decided& decided) {
-    const std::vector<std::string> names = graph::node_names(preparation->graph());
-    const auto number = std::find(names.begin(), names.end(), name) - names.begin();
-    plan::Options options = preparation->options_of_node(static_cast<uint32_t>(number));
-    options.clock = decided.clock;
-    options.rate = decided.rate;
-    options.round_trip_ns = decided.round_trip_ns;
-    return preparation->compile(options);
-  }
+  plan::Plan compile(const Decided& decided) { return preparation->compile(options_by(decided, *preparation, name)); }
 
   std::string name;
   plugin::Registry registry;

@@ -122,7 +122,7 @@ struct Moment {
 struct Pair {
   int64_t left, right; // indices; -1: none
 };
-// Of the run that there is: what its handlers noted.
+// The handlers of the one run that there is note this.
 struct Notes {
   Machines* machines = nullptr;
   std::map<std::string, std::vector<Moment>> moments; // by camera or screen, by index

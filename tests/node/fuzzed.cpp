@@ -1,5 +1,5 @@
-// What another node may say: what nodes write themselves, and the inputs that tests/fuzz/node_fuzz.cpp found to reach
-// something of their own, as tests/fuzz/corpus.py packs them.
+// A node reads what other nodes may say. The inputs are texts that nodes write themselves, and those by which
+// tests/fuzz/node_fuzz.cpp reached new code, as tests/fuzz/corpus.py packs them.
 #include <doctest/doctest.h>
 
 #include "tests/fuzz/node_fuzz.h"

@@ -39,12 +39,7 @@ struct PricedNode {
       choices.machine.bodies = {{"image.blur", "", "cpu", kPictureBytes, blur_us, blur_us, blur_us, 100}};
     preparation.emplace(graph::parse_yaml(pipeline, "p.yaml"), registry, exec::host_table(), choices);
   }
-  plan::Plan compile(const Decided& decided, uint32_t number) {
-    plan::Options options = preparation->options_of_node(number);
-    for (const plan::ChosenNode& one : decided.placed.handlers)
-      if (one.node == name) options.places[one.handler] = one.domain;
-    return preparation->compile(options);
-  }
+  plan::Plan compile(const Decided& decided) { return preparation->compile(options_by(decided, *preparation, name)); }
   std::string name;
   plugin::Registry registry;
   embed::Choices choices;
@@ -109,11 +104,11 @@ TEST_CASE("7.3: a handler that names no node runs where the coordinator has plac
     const std::string node = link_us < 4'000 ? "gpu" : "home";
     REQUIRE(decided.placed.handlers.size() == 1);
     CHECK(decided.placed.handlers[0].node == node);
-    const plan::Plan at_home = home.compile(decided, 0);
+    const plan::Plan at_home = home.compile(decided);
     const std::string brief = write_brief(*home.preparation, decided);
     const Decided told = read_brief(brief, "gpu", *gpu.preparation, gpu.told);
     CHECK(told.placed.notes == decided.placed.notes);
-    const plan::Plan there = gpu.compile(told, 1);
+    const plan::Plan there = gpu.compile(told);
     for (const plan::Plan* const plan : {&at_home, &there})
       for (const plan::HandlerPlan& handler : plan->handlers)
         CHECK(plan->nodes[handler.node] == (handler.name == "blur" ? node : "home"));
@@ -139,7 +134,7 @@ handlers:
   CHECK(placed.handlers[0].node == "gpu");
   Decided decided;
   decided.placed = placed;
-  CHECK(home.compile(decided, 0).crossings.size() == 1);
+  CHECK(home.compile(decided).crossings.size() == 1);
 
   json offer = json::parse(write_offer(*gpu.preparation, "gpu"));
   offer["handlers"].erase("total");

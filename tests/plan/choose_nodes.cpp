@@ -15,7 +15,7 @@ using test::Pipeline;
 
 constexpr double kPictureBytes = 80'000; // of the camera; its header is left aside
 
-// What a call of `type` takes on a domain of a machine.
+// A call of `type` takes so long on a domain of a machine.
 BodyCost costs(const std::string& type, double us, const std::string& domain = "cpu") {
   return {type, "", domain, static_cast<uint64_t>(kPictureBytes), us, us, us, 100};
 }
