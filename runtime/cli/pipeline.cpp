@@ -112,6 +112,13 @@ void use_devices(const graph::Graph& graph, const PipelineOptions& options, embe
       choices.domains = embed::parse_domains(fmt::format("{}", fmt::join(node.devices, ",")));
 }
 
+// True if the command line has a say in what the nodes agreed on.
+bool decides_for_itself(const PipelineOptions& options) {
+  const bool names_machine = !options.devices.empty() || options.threads > 0 || !options.machine.empty();
+  const bool names_times = !options.clock.empty() || !options.rate.empty();
+  return names_machine || names_times || !options.plan.empty() || !options.facts.empty() || options.no_probe;
+}
+
 // The brief that the nodes of the pipeline last agreed on, if this machine was one of them.
 std::optional<node::KeptBrief> last_brief(const graph::Graph& graph) {
   try {
@@ -142,7 +149,7 @@ Compiled compile(const PipelineOptions& options, bool warn, std::shared_ptr<plug
 Compiled compile_node(const PipelineOptions& options) {
   graph::Graph graph = load(options);
   const std::optional<node::KeptBrief> kept = last_brief(graph);
-  if (!kept) return compile(options, true);
+  if (!kept || decides_for_itself(options)) return compile(options, true);
   require_node(graph, options.node);
   embed::Choices choices = choices_of(options, false);
   choices.elsewhere = true;

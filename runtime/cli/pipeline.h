@@ -23,8 +23,9 @@ struct Compiled {
 Compiled compile(const PipelineOptions& options, bool warn, std::shared_ptr<plugin::CallWatch> watch = nullptr,
                  std::vector<Error>* kept = nullptr);
 
-// The plan of the node that the options name, as the nodes last agreed on it; if they never did, or not here, as this
-// machine makes it alone. Throws Failure.
+// The plan of the node that the options name, as the nodes last agreed on it. If they never did, or not here, or if
+// the options name devices, threads, a machine, a clock or facts, it is the plan that this machine makes alone. Throws
+// Failure.
 Compiled compile_node(const PipelineOptions& options);
 
 // A pipeline of which this process runs one node.

@@ -192,6 +192,9 @@ class Places(Fleet):
                     self.assertEqual(on, {"camera": "edge", "blur": node, "save": "edge"})
                     self.assertRegex(plan["notes"][0], r"^as the nodes agreed on it at \d{4}-.* ago$")
                     self.assertRegex(plan["notes"][1], rf"^blur runs on {node}/cpu: ")
+                alone = json.loads(self.call("edge", "plan", str(self.pipeline), "--node", "edge", "--devices", "sim:0,cpu", "--json"))
+                self.assertIn("sim:0", alone["domains"])
+                self.assertFalse([note for note in alone["notes"] if "agreed" in note])
 
     def test_a_handler_that_names_no_node_runs_on_the_one_that_has_its_plugin(self):
         self.write(THERE_AND_BACK.replace("type: image.blur, node: gpu", "type: trouble.bad"))
