@@ -317,8 +317,10 @@ bool admit_far(PaceRun& pace) {
   // The clock's own pace takes changes in where it is; elsewhere each of its far paces does, at the ticks they name.
   const bool is_home = pace.run->epoch.paces[pace.plan->clock]->plan->node == pace.plan->node;
   if (!is_home && pace.run->changes_waiting.load(std::memory_order_relaxed)) admit_changes(pace, info->index, false);
-  pace.infos[ordinal & pace.mask] = *info;
-  tell_others(pace, ordinal, *info);
+  mr_tick_info& tick = pace.infos[ordinal & pace.mask];
+  tick = *info;
+  if (tick.deadline_ns) tick.deadline_ns += pace.plan->way_ns; // its way is not to cost it the time of its work (7.12)
+  tell_others(pace, ordinal, tick);
   pace.latency[ordinal & pace.mask].ordinal.store(UINT64_MAX, std::memory_order_relaxed);
   for (const FeedRun& feed : pace.feeds) take_from(feed, pace, ordinal, *info);
   if (!is_home) note_media_time(*pace.clock, info->media_time_ns);

@@ -1,4 +1,4 @@
-// Statements to JSON and back; see statement.h.
+// Statements to texts and back; see statement.h.
 #include "fleet/statement.h"
 
 #include <algorithm>
@@ -51,30 +51,42 @@ json to_json(const RunFailure& failure) {
           {"hopeless", failure.hopeless}};
 }
 
-json to_json(const Offer& offer) {
-  return {{"offer",
-           {{"node", offer.node},
-            {"process", offer.process},
-            {"program", offer.program},
-            {"pipeline", offer.pipeline},
-            {"body", offer.body},
-            {"canonical", offer.canonical}}}};
+// The bodies of a statement, one after the other, and what stands for each of them in the JSON: its number of bytes.
+class BodyWriter {
+ public:
+  size_t add(std::string_view body) {
+    bodies_ += body;
+    return body.size();
+  }
+  const std::string& all() const { return bodies_; }
+
+ private:
+  std::string bodies_;
+};
+
+json to_json(const Offer& offer, BodyWriter& bodies) {
+  json written = {
+      {"node", offer.node}, {"process", offer.process}, {"program", offer.program}, {"pipeline", offer.pipeline}};
+  written["body"] = bodies.add(offer.body);
+  written["canonical"] = bodies.add(offer.canonical);
+  return {{"offer", std::move(written)}};
 }
 
-json to_json(const State& state) {
-  json written = {{"step", name_of(state.step)}, {"epoch", state.epoch}, {"brief", state.brief}, {"body", state.body}};
-  if (!state.trace.empty()) written["trace"] = state.trace;
+json to_json(const State& state, BodyWriter& bodies) {
+  json written = {{"step", name_of(state.step)}, {"epoch", state.epoch}, {"brief", state.brief}};
+  written["body"] = bodies.add(state.body);
+  if (!state.trace.empty()) written["trace"] = bodies.add(state.trace);
   if (!state.waits.empty()) written["waits"] = first_lines(state.waits);
   if (state.error) written["error"] = to_json(*state.error);
   if (state.failure) written["failure"] = to_json(*state.failure);
   return {{"state", std::move(written)}};
 }
 
-json to_json(const Brief& brief) {
-  return {{"brief", {{"epoch", brief.epoch}, {"hash", brief.hash}, {"body", brief.body}}}};
+json to_json(const Brief& brief, BodyWriter& bodies) {
+  return {{"brief", {{"epoch", brief.epoch}, {"hash", brief.hash}, {"body", bodies.add(brief.body)}}}};
 }
 
-json to_json(const Order& order) {
+json to_json(const Order& order, BodyWriter&) {
   json written = {{"step", name_of(order.step)}, {"process", order.process}, {"epoch", order.epoch},
                   {"brief", order.brief},        {"zero_ns", order.zero_ns}, {"stop", order.stop}};
   if (order.failure) written["failure"] = to_json(*order.failure);
@@ -83,11 +95,13 @@ json to_json(const Order& order) {
   return {{"order", std::move(written)}};
 }
 
-json to_json(const Question& question) {
-  return {{"question", {{"number", question.number}, {"body", question.body}}}};
+json to_json(const Question& question, BodyWriter& bodies) {
+  return {{"question", {{"number", question.number}, {"body", bodies.add(question.body)}}}};
 }
 
-json to_json(const Answer& answer) { return {{"answer", {{"number", answer.number}, {"body", answer.body}}}}; }
+json to_json(const Answer& answer, BodyWriter& bodies) {
+  return {{"answer", {{"number", answer.number}, {"body", bodies.add(answer.body)}}}};
+}
 
 // ---- from JSON -----------------------------------------------------------------------------------------------------
 
@@ -126,6 +140,24 @@ Step step(const json& object, const std::array<const char*, kCount>& names) {
     if (name == names[i]) return static_cast<Step>(i);
   throw Refused{"step has an unknown name"};
 }
+
+// The bodies behind the JSON, each taken once, in the order of BodyWriter.
+class BodyReader {
+ public:
+  explicit BodyReader(std::string_view bodies) : left_(bodies) {}
+
+  std::string take(const json& object, const char* key) {
+    const auto bytes = number<uint64_t>(object, key);
+    if (bytes > left_.size()) throw Refused{std::string(key) + " has more bytes than have come"};
+    const std::string_view body = left_.substr(0, bytes);
+    left_.remove_prefix(bytes);
+    return std::string(body);
+  }
+  bool has_more() const { return !left_.empty(); }
+
+ private:
+  std::string_view left_;
+};
 
 Error read_error(const json& object) {
   Error error;
@@ -168,19 +200,18 @@ std::vector<std::string> waits_of(const json& object) {
   return lines;
 }
 
-Offer read_offer(const json& object) {
-  return {text(object, "node"),    number<uint64_t>(object, "process"),
-          text(object, "program"), text(object, "pipeline"),
-          text(object, "body"),    text(object, "canonical")};
+Offer read_offer(const json& object, BodyReader& bodies) {
+  return {text(object, "node"),     number<uint64_t>(object, "process"), text(object, "program"),
+          text(object, "pipeline"), bodies.take(object, "body"),         bodies.take(object, "canonical")};
 }
 
-State read_state(const json& object) {
+State read_state(const json& object, BodyReader& bodies) {
   State state;
   state.step = step<State::Step>(object, kStateSteps);
   state.epoch = number<uint32_t>(object, "epoch");
   state.brief = text(object, "brief");
-  state.body = text(object, "body");
-  if (object.contains("trace")) state.trace = text(object, "trace");
+  state.body = bodies.take(object, "body");
+  if (object.contains("trace")) state.trace = bodies.take(object, "trace");
   state.error = error_of(object);
   state.failure = failure_of(object);
   state.waits = waits_of(object);
@@ -188,8 +219,8 @@ State read_state(const json& object) {
   return state;
 }
 
-Brief read_brief(const json& object) {
-  return {number<uint32_t>(object, "epoch"), text(object, "hash"), text(object, "body")};
+Brief read_brief(const json& object, BodyReader& bodies) {
+  return {number<uint32_t>(object, "epoch"), text(object, "hash"), bodies.take(object, "body")};
 }
 
 Order read_order(const json& object) {
@@ -207,27 +238,33 @@ Order read_order(const json& object) {
   return order;
 }
 
+Statement read_kind(const std::string& kind, const json& object, BodyReader& bodies) {
+  if (kind == "offer") return read_offer(object, bodies);
+  if (kind == "state") return read_state(object, bodies);
+  if (kind == "brief") return read_brief(object, bodies);
+  if (kind == "order") return read_order(object);
+  if (kind == "question") return Question{number<uint64_t>(object, "number"), bodies.take(object, "body")};
+  if (kind == "answer") return Answer{number<uint64_t>(object, "number"), bodies.take(object, "body")};
+  throw Refused{"its key is none of offer, state, brief, order, question and answer"};
+}
+
 Statement read(std::string_view text) {
   if (text.size() > kStatementBytesMax) throw Refused{"it has more than 4 MiB"};
-  if (nests_deeper(text, kNestingMax)) throw Refused{"it is nested more than 32 deep"};
-  const json document = json::parse(text, nullptr, false);
+  const size_t head_bytes = std::min(text.find('\n'), text.size());
+  const std::string_view head = text.substr(0, head_bytes);
+  BodyReader bodies(text.substr(std::min(head_bytes + 1, text.size())));
+  if (nests_deeper(head, kNestingMax)) throw Refused{"it is nested more than 32 deep"};
+  const json document = json::parse(head, nullptr, false);
   if (document.is_discarded()) throw Refused{"it is no JSON"};
   if (!document.is_object() || document.size() != 1) throw Refused{"it is no object with one key"};
-  const std::string& kind = document.begin().key();
-  const json& object = *document.begin();
-  if (!object.is_object()) throw Refused{"its value is no object"};
-  if (kind == "offer") return read_offer(object);
-  if (kind == "state") return read_state(object);
-  if (kind == "brief") return read_brief(object);
-  if (kind == "order") return read_order(object);
-  if (kind == "question") return Question{number<uint64_t>(object, "number"), fleet::text(object, "body")};
-  if (kind == "answer") return Answer{number<uint64_t>(object, "number"), fleet::text(object, "body")};
-  throw Refused{"its key is none of offer, state, brief, order, question and answer"};
+  if (!document.begin()->is_object()) throw Refused{"its value is no object"};
+  Statement statement = read_kind(document.begin().key(), *document.begin(), bodies);
+  if (bodies.has_more()) throw Refused{"more bytes have come than its bodies have"};
+  return statement;
 }
 
 } // namespace
 
-// Bodies are texts within the text.
 bool nests_deeper(std::string_view text, uint32_t most) {
   uint32_t depth = 0;
   bool in_string = false;
@@ -248,9 +285,10 @@ bool nests_deeper(std::string_view text, uint32_t most) {
 }
 
 std::string to_text(const Statement& statement) {
+  BodyWriter bodies;
+  const json head = std::visit([&](const auto& one) { return to_json(one, bodies); }, statement);
   // Replaces what is no UTF-8, as a name of a file may be: a statement always has a text.
-  return std::visit([](const auto& one) { return to_json(one).dump(-1, ' ', false, json::error_handler_t::replace); },
-                    statement);
+  return head.dump(-1, ' ', false, json::error_handler_t::replace) + "\n" + bodies.all();
 }
 
 bool read_statement(std::string_view text, Statement& statement, std::string& why) {

@@ -1,4 +1,4 @@
-// Statements: all that the coordinator of a fleet and its members say to each other, and their JSON.
+// Statements: all that the coordinator of a fleet and its members say to each other, and their texts.
 //
 // Each statement says what holds now, not what has changed. A link loses the messages that were under way when it was
 // cut, so each side says again what still holds once it hears the other, and a statement that comes twice does nothing.
@@ -13,8 +13,13 @@
 //   question  coordinator to member: about a handler of the member
 //   answer    member to coordinator: to the question with the same number
 //
-// The bodies of offers, briefs, parts, reports, traces, questions and answers are JSON that this folder passes on and
-// does not read.
+// A text is one line of JSON, and then the statement's bodies as they are. The JSON has the bytes of each body:
+//
+//   {"brief":{"body":4711,"epoch":1,"hash":"5f0c…"}}
+//   4,711 bytes
+//
+// Bodies are what offers, briefs, parts, reports, traces, questions and answers are about. This folder passes them on
+// and does not read them. So a body of a megabyte costs a copy at each end, and no reading of JSON within JSON.
 #pragma once
 
 #include <cstdint>
@@ -29,7 +34,7 @@
 namespace millrace::fleet {
 
 inline constexpr size_t kStatementBytesMax = size_t{4} << 20; // a plan of 1,000 handlers takes 1 MB
-inline constexpr uint32_t kNestingMax = 32;                   // depth of a statement's JSON; a plan's is 12
+inline constexpr uint32_t kNestingMax = 32;                   // depth of a statement's JSON
 inline constexpr size_t kNotesMax = 16;                       // lines of an error that travel
 inline constexpr size_t kWaitsMax = 16;                       // lines of one statement that say what is waited for
 
@@ -47,10 +52,10 @@ struct RunFailure {
 
 struct Offer {
   std::string node;
-  uint64_t process = 0;    // random, of the process
-  std::string program;     // its version, for people
-  std::string pipeline;    // hash of the canonical pipeline
-  std::string body;        // JSON
+  uint64_t process = 0; // random, of the process
+  std::string program;  // its version, for people
+  std::string pipeline; // hash of the canonical pipeline
+  std::string body;
   std::string canonical{}; // the pipeline itself, for people who ask in what two of them differ
 };
 
@@ -59,17 +64,17 @@ struct State {
   Step step = Step::offers;
   uint32_t epoch = 0;                // the brief that it follows; 0: none
   std::string brief;                 // hash
-  std::string body;                  // JSON: of its part once it is ready, its report once it is done
+  std::string body;                  // about its part once it is ready, its report once it is done
   std::optional<Error> error;        // unable: why
   std::optional<RunFailure> failure; // its own run has failed
-  std::string trace{};               // JSON, once it is done; "": none was wanted
+  std::string trace{};               // once it is done; "": none was wanted
   std::vector<std::string> waits{};  // runs: what its run waits for, if something has taken long; a line each
 };
 
 struct Brief {
   uint32_t epoch = 0; // from 1 on
   std::string hash;
-  std::string body; // JSON
+  std::string body;
 };
 
 struct Order {
@@ -87,12 +92,12 @@ struct Order {
 
 struct Question {
   uint64_t number = 0;
-  std::string body; // JSON
+  std::string body;
 };
 
 struct Answer {
   uint64_t number = 0; // the question's
-  std::string body;    // JSON
+  std::string body;
 };
 
 using Statement = std::variant<Offer, State, Brief, Order, Question, Answer>;

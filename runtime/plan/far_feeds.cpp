@@ -146,6 +146,7 @@ void FarFeeds::make_feed(const Ends& ends, Found& feed) {
     make_outputs(to, feed, from_here);
   }
   if (from_here && to_here) return;
+  if (to_here) plan_.paces[to].way_ns = draft_.options.round_trip_ns / 2;
   const Clock& clock = plan_.clocks[plan_.paces[to].clock];
   plan_.crossings.push_back({name_of(clock) + "/" + std::to_string(from) + ">" + std::to_string(to),
                              node_of(from_here ? to : from), number, from_here, from, to, delivery_of(clock, feed)});

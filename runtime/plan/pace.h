@@ -40,6 +40,7 @@ struct Pace {
   uint32_t entry = kNone;          // decoupled, far: step
   uint32_t level = 0;              // far: ticks that are pending before it begins, on whatever node
   std::vector<Feed> feeds;         // far
+  int64_t way_ns = 0;              // far: ticks from another node are so long on their way, as predicted
   std::vector<uint32_t> led_by;    // clocks without sources: paces of this node that know how far its leaders are
   uint32_t window = 1;             // ordinals in flight
   uint32_t room = 1;               // the window that memory is laid out for: `window` may grow so far at another cut

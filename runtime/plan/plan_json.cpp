@@ -111,8 +111,8 @@ MR_FIELDS(TransferPlan, step, edges, route, bytes, predicted_us, apart_us, guess
 MR_FIELDS(AccessPlan, step, input, edge, domain, bytes, predicted_us, copy_us)
 MR_FIELDS(InsertedPlan, handler, declared, from, to, source, readers, reason, predicted_us, width, height, bytes)
 MR_FIELDS(Feed, channel, first, count)
-MR_FIELDS(Pace, kind, node, clock, stage, parent, gate, entry, level, feeds, led_by, window, room, gap, slots, sources,
-          generated, ticks_max)
+MR_FIELDS(Pace, kind, node, clock, stage, parent, gate, entry, level, feeds, way_ns, led_by, window, room, gap, slots,
+          sources, generated, ticks_max)
 MR_FIELDS(Clock, name, mode, rate, live, driver, in_flight, in_flight_least, pending, held_ns, held_ticks, owed_ticks,
           crowd_ticks, circle, leaders)
 MR_FIELDS(Channel, kind, from, to, depth, capacity, full, busy, queued, on_firing, every_tick, far, lag, within_ns,

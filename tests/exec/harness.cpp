@@ -574,6 +574,7 @@ Compiled::Compiled(Pipeline pipeline, const Setup& setup)
   options.costs_ns = setup_.costs_ns;
   options.nodes = setup_.nodes;
   options.node = setup_.node;
+  options.round_trip_ns = setup_.round_trip_ns;
   plan_ = plan::compile(graph_, prepared_, registry_, exec::host_table(), machine, options);
   // A run needs of its plan only what is written of it.
   if (setup_.seed % 2 == 1) plan_ = plan::read_plan(plan::write_plan(plan_));

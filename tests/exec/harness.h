@@ -115,6 +115,7 @@ struct Setup {
   std::function<std::unique_ptr<device::Device>(const std::string&, std::shared_ptr<device::PinnedRanges>)> make_gpu;
   std::vector<std::string> nodes; // that run the graph together; empty: this one alone
   uint32_t node = 0;
+  int64_t round_trip_ns = 0;           // as the nodes measured it before they planned
   device::VirtualTime* time = nullptr; // set: virtual time, together with other runs
   std::vector<plan::Hop> hops;         // the plan is told of them, and the devices have them
   exec::RunOptions options;

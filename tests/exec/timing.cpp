@@ -5,7 +5,7 @@
 #include <map>
 #include <set>
 
-#include "harness.h"
+#include "spread.h"
 
 using namespace millrace;
 using namespace millrace::test;
@@ -148,6 +148,25 @@ TEST_CASE("1.1: a tick has clock, epoch, index, media time, deadline and a trace
   }
   CHECK(ticks.size() == 2);
   CHECK(trace_ids.size() == tick_infos.size());
+}
+
+TEST_CASE("7.12: a deadline is later by half a round trip on each node that a tick comes to") {
+  Pipeline p = line({"t.relay", "time.told"}, "unused", 20);
+  p.graph.handlers.pop_back();
+  p.graph.edges.pop_back();
+  p.clock(graph::ClockMode::realtime, 100);
+  p.graph.handlers[1].node = "gpu";
+  p.graph.handlers[2].node = "cloud";
+  Nodes nodes;
+  nodes.names = {"home", "gpu", "cloud"};
+  nodes.link = [](size_t, size_t) { return Link{2 * kMs, 0, {}}; };
+  Setup setup = timing_setup(1);
+  setup.round_trip_ns = 4 * kMs;
+  tick_infos.clear();
+  const Ran ran = Spread(p, nodes, setup).run();
+  REQUIRE(ran.error.what == "");
+  REQUIRE(tick_infos.size() == 20);
+  for (const mr_tick_info& tick : tick_infos) CHECK(tick.deadline_ns == tick.media_time_ns + (10 + 2 + 2) * kMs);
 }
 
 TEST_CASE("2.5: under realtime latest is the newest that is done, not the newest that was begun") {

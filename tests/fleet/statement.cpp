@@ -1,4 +1,4 @@
-// Statements as JSON and back.
+// Statements as texts and back.
 #include <doctest/doctest.h>
 
 #include <string>
@@ -70,12 +70,15 @@ TEST_CASE("of many lines that say what is waited for the first ones are said") {
   CHECK(std::get<State>(read).waits.size() == kWaitsMax);
 }
 
-TEST_CASE("a body is any text, and a name that is no UTF-8 still makes a statement") {
+TEST_CASE("bodies are any bytes and follow the JSON; a name that is no UTF-8 still makes a statement") {
+  const Offer offer{"\xff", 1, "", "", std::string("a line\nof \"\0\xff", 13), "the pipeline"};
+  const std::string text = to_text(offer);
+  CHECK(text.ends_with("}\n" + offer.body + offer.canonical));
   Statement read;
   std::string why;
-  REQUIRE(read_statement(to_text(Brief{1, "plan", std::string("\0\"\\\x7f", 4)}), read, why));
-  CHECK(std::get<Brief>(read).body == std::string("\0\"\\\x7f", 4));
-  CHECK(read_statement(to_text(Offer{"\xff", 1, "", "", ""}), read, why));
+  REQUIRE_MESSAGE(read_statement(text, read, why), why);
+  CHECK(std::get<Offer>(read).body == offer.body);
+  CHECK(std::get<Offer>(read).canonical == offer.canonical);
 }
 
 TEST_CASE("a statement that is not one is refused, and says why") {
@@ -85,11 +88,16 @@ TEST_CASE("a statement that is not one is refused, and says why") {
   CHECK(refusal(R"({"brief":3})") == "its value is no object");
   CHECK(refusal(R"({"plan":{}})") == "its key is none of offer, state, brief, order, question and answer");
   CHECK(refusal(R"({"brief":{"epoch":1,"hash":"x"}})") == "it lacks body");
-  CHECK(refusal(R"({"brief":{"epoch":1,"hash":2,"body":""}})") == "hash is no text");
-  CHECK(refusal(R"({"brief":{"epoch":-1,"hash":"","body":""}})") == "epoch is no whole number");
-  CHECK(refusal(R"({"brief":{"epoch":1.5,"hash":"","body":""}})") == "epoch is no whole number");
-  CHECK(refusal(R"({"brief":{"epoch":4294967296,"hash":"","body":""}})") == "epoch is too large");
-  const std::string state = R"({"state":{"epoch":1,"brief":"","body":"","step":)";
+  CHECK(refusal("{\"brief\":{\"epoch\":1,\"hash\":\"x\",\"body\":3}}\nab") == "body has more bytes than have come");
+  CHECK(refusal(R"({"brief":{"epoch":1,"hash":"x","body":1}})") == "body has more bytes than have come");
+  CHECK(refusal("{\"brief\":{\"epoch\":1,\"hash\":\"x\",\"body\":1}}\nab") ==
+        "more bytes have come than its bodies have");
+  CHECK(refusal(R"({"brief":{"epoch":1,"hash":"x","body":"y"}})") == "body is no whole number");
+  CHECK(refusal(R"({"brief":{"epoch":1,"hash":2,"body":0}})") == "hash is no text");
+  CHECK(refusal(R"({"brief":{"epoch":-1,"hash":"","body":0}})") == "epoch is no whole number");
+  CHECK(refusal(R"({"brief":{"epoch":1.5,"hash":"","body":0}})") == "epoch is no whole number");
+  CHECK(refusal(R"({"brief":{"epoch":4294967296,"hash":"","body":0}})") == "epoch is too large");
+  const std::string state = R"({"state":{"epoch":1,"brief":"","body":0,"step":)";
   CHECK(refusal(state + R"("sleeps"}})") == "step has an unknown name");
   CHECK(refusal(state + R"("unable"}})") == "it is unable and does not say why");
   CHECK(refusal(state + R"("done","error":{"code":1}}})") == "it lacks what");
