@@ -15,6 +15,7 @@
 #include "embed/host_memory.h"
 #include "embed/tell_composition.h"
 #include "graph/quantity.h"
+#include "graph/unfold.h"
 #include "observe/log.h"
 
 namespace millrace::embed {
@@ -114,6 +115,14 @@ plan::Prepared prepare(graph::Graph& graph, const plugin::Registry& registry, co
   if (choices.facts.empty()) return prepared;
   apply_facts(choices.facts, choices.probe, prepared);
   return prepared;
+}
+
+// Throws MistakesKept if mistakes were kept: without all its instances a graph has others, which follow from them.
+graph::Graph unfolded(graph::Graph graph, std::vector<Error>* kept) {
+  if (graph.streams.empty() && !kept) return graph;
+  graph = graph::unfold(graph, kept);
+  if (kept && !kept->empty() && !graph.streams.empty()) throw MistakesKept();
+  return graph;
 }
 
 plan::Options options_of(const Choices& choices) {
@@ -233,7 +242,7 @@ Preparation::Preparation(graph::Graph graph, const plugin::Registry& registry, c
       machine_file_(choices.machine),
       saved_(choices.saved),
       watch_(choices.watch),
-      graph_(std::move(graph)),
+      graph_(unfolded(std::move(graph), choices.kept)),
       prepared_(prepare(graph_, registry, host, choices)),
       machine_(machine_of(choices)),
       options_(options_of(choices)) {}

@@ -61,6 +61,7 @@ class Preparation {
   // must outlive it and its composition. Throws Failure.
   Preparation(graph::Graph graph, const plugin::Registry& registry, const mr_host& host, const Choices& choices);
 
+  // With an instance of each template for each stream.
   const graph::Graph& graph() const { return graph_; }
   const plugin::Registry& registry() const { return *registry_; }
   // The answers to the compiler's questions about each handler. A node puts in those of other nodes' handlers.

@@ -5,6 +5,7 @@
 #include "graph/graph.h"
 #include "graph/keys.h"
 #include "graph/quantity.h"
+#include "graph/unfold.h"
 
 namespace millrace::graph {
 
@@ -57,6 +58,43 @@ void assign_key(const Graph& graph, Handler& handler, const std::string& key, co
   }
 }
 
+// "draw@gate7.thickness=3": the stream's own value.
+void assign_field(Graph& graph, const Handler& handler, const std::string& stream, const std::string& key,
+                  const std::string& value, const Place& place) {
+  if (find_key(handler_keys(), key) || !is_type(key))
+    throw Failure(Error{code::assignment_to_fixed_key,
+                        "'" + shown(key) + "' cannot be set for one stream",
+                        place,
+                        {"a stream has values of its own for parameters"},
+                        "",
+                        "--set " + handler.name + "." + shown(key + "=" + value)});
+  for (StreamSet& set : graph.streams) {
+    if (set.name != handler.for_each) continue;
+    for (Stream& item : set.items) {
+      if (item.name != stream) continue;
+      const Param own{handler.name + "." + key, value, place, place};
+      for (Param& field : item.fields)
+        if (field.name == own.name) return void(field = own);
+      item.fields.push_back(own);
+      return;
+    }
+    const std::string nearest = nearest_name(stream, names_of(set.items));
+    throw Failure(
+        Error{code::unknown_stream,
+              "'" + set.name + "' has no stream '" + shown(stream) + "'",
+              place,
+              {},
+              nearest,
+              nearest.empty() ? "" : "--set " + instance_name(handler.name, nearest) + "." + shown(key + "=" + value)});
+  }
+  throw Failure(Error{code::unknown_stream,
+                      "'" + handler.name + "' is no template, so it has no instance '" + shown(stream) + "'",
+                      place,
+                      {},
+                      "",
+                      "--set " + handler.name + "." + shown(key + "=" + value)});
+}
+
 } // namespace
 
 void apply_set(Graph& graph, const std::string& assignment) {
@@ -71,7 +109,7 @@ void apply_set(Graph& graph, const std::string& assignment) {
                         {"expected handler.key=value"},
                         "",
                         "--set blur.sigma=2"});
-  const std::string name = assignment.substr(0, dot);
+  const auto [name, stream] = read_instance_name(assignment.substr(0, dot));
   const std::string key = assignment.substr(dot + 1, equals - dot - 1), value = assignment.substr(equals + 1);
   const auto found =
       std::find_if(graph.handlers.begin(), graph.handlers.end(), [&](const Handler& h) { return h.name == name; });
@@ -86,7 +124,8 @@ void apply_set(Graph& graph, const std::string& assignment) {
                         nearest,
                         nearest.empty() ? "" : "--set " + nearest + "." + shown(key + "=" + value)});
   }
-  assign_key(graph, *found, key, value, place);
+  if (assignment.substr(0, dot).find('@') == std::string::npos) return assign_key(graph, *found, key, value, place);
+  assign_field(graph, *found, stream, key, value, place);
 }
 
 } // namespace millrace::graph

@@ -16,6 +16,7 @@ enum class Full { block, drop_oldest, drop_newest };
 enum class OnError { fail, skip, restart, bypass };
 enum class ClockMode { automatic, realtime, free, source };
 enum class Delivery { automatic, live, reliable };
+enum class OnStreamError { end, fail };
 
 struct Rational {
   int64_t numerator = 0, denominator = 1; // 0: not given
@@ -37,6 +38,7 @@ struct Edge {
   bool forbid_copy = false, forbid_convert = false;
   Delivery delivery = Delivery::automatic; // used only if the edge goes over a link
   std::string domain;                      // the domain in which the bytes must be; "": the plan decides
+  std::string over;                        // of an unfolded graph: one entry of a list over all streams of this set
   Place place;
   Place source_place; // in a one-line pipeline: the place that names the source; line 0: the same as `place`
 };
@@ -52,9 +54,12 @@ struct Handler {
   std::string name, type;
   std::vector<Param> params;
   uint32_t every = 1;
-  std::string device; // "": the plan decides
-  std::string clock;  // "": the clock of its inputs, or the only one
-  std::string node;   // the node that runs it; "": the coordinator, which is the first of plan::Options::nodes
+  std::string device;     // "": the plan decides
+  std::string clock;      // "": the clock of its inputs, or the only one
+  std::string node;       // the node that runs it; "": the coordinator, which is the first of plan::Options::nodes
+  std::string for_each;   // a template: each stream of this set has an instance of it
+  std::string written_as; // of an unfolded graph: the template that it is an instance of; "": it is none
+  std::string stream;     // of an unfolded graph: an instance's stream
   OnError on_error = OnError::fail;
   int64_t budget_ns = 0;    // 0: the run's default
   int64_t patience_ns = 0;  // for its other functions: the second time of `budget`; 0: the run's default
@@ -63,6 +68,7 @@ struct Handler {
   bool inserted = false;    // the plan inserted it because two formats do not match; it is in no text
   Place place;              // place of its name
   Place type_place;
+  Place for_each_place;
 };
 
 struct Clock {
@@ -86,16 +92,46 @@ struct Node {
   Place place;
 };
 
+// One of the inputs of a set.
+struct Stream {
+  std::string name;
+  std::vector<Param> fields; // "path": what {path} stands for; "draw.thickness": this stream's own value of a parameter
+  Place place;
+};
+
+// Inputs of a kind, such as cameras. A handler with `for_each: NAME` is a template: each stream of the set has an
+// instance of it, and a clock of its own that paces its instances.
+struct StreamSet {
+  std::string name;
+  std::vector<Stream> items; // in the order of the text, or of the files that a pattern finds
+  uint32_t max = 0;          // streams that there may be at a time; 0: as many as there are items
+  OnStreamError on_error = OnStreamError::end;
+  bool shared_clock = false; // one clock, named like the set, paces all streams
+  Place place;
+
+  const Stream* find(const std::string& stream) const {
+    for (const Stream& item : items)
+      if (item.name == stream) return &item;
+    return nullptr;
+  }
+};
+
 struct Graph {
   std::string name;
   std::vector<Handler> handlers; // in the order of the text
   std::vector<Edge> edges;
   std::vector<Clock> clocks; // empty: one, automatic
   std::vector<Node> nodes;   // in the order of the text; empty: one machine runs everything
+  std::vector<StreamSet> streams;
 
   const Handler* find(const std::string& handler) const {
     for (const Handler& h : handlers)
       if (h.name == handler) return &h;
+    return nullptr;
+  }
+  const StreamSet* find_set(const std::string& set) const {
+    for (const StreamSet& one : streams)
+      if (one.name == set) return &one;
     return nullptr;
   }
 };
@@ -108,7 +144,8 @@ Graph parse_yaml(const std::string& text, const std::string& file, std::vector<E
 Graph parse_line(const std::string& text, std::vector<Error>* kept = nullptr);
 // Reads the file that `pipeline` names, or else parses it as a one-line string.
 Graph load(const std::string& pipeline, std::vector<Error>* kept = nullptr);
-// Applies "handler.param=value" (nested keys by dots; reserved keys like every, device too). Throws Failure, MR01xx.
+// Applies "handler.param=value" (nested keys by dots; reserved keys like every, device too), to a template for all its
+// streams, or to one of its instances: "draw@gate7.thickness=3". Throws Failure, MR01xx.
 void apply_set(Graph& graph, const std::string& assignment);
 // The names of a graph's nodes: the coordinator first, then the others in the order of the text.
 std::vector<std::string> node_names(const Graph& graph);

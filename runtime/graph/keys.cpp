@@ -35,6 +35,7 @@ const std::vector<std::string> kPolicies = {"sync", "latest", "queue", "align"};
 const std::vector<std::string> kFulls = {"block", "drop_oldest", "drop_newest"};
 const std::vector<std::string> kOnErrors = {"fail", "skip", "restart", "bypass"};
 const std::vector<std::string> kClockModes = {"automatic", "realtime", "free", "source"};
+const std::vector<std::string> kOnStreamErrors = {"end", "fail"};  // in the order of the enum
 const std::vector<std::string> kDeliveries = {"live", "reliable"}; // after automatic, which is no word
 
 Error wrong(int code, const KeyInfo& key, const std::string& text, const Place& place, std::string expected) {
@@ -143,6 +144,13 @@ const std::vector<KeyInfo>& top_keys() {
        0,
        0,
        {}},
+      {"streams",
+       Takes::shape,
+       "inputs of a kind by sets, such as cameras; handlers with `for_each:` run for each stream of a set",
+       "{ cameras: { items: { gate7: { path: gate7.avi } } } }",
+       0,
+       0,
+       {}},
       {"devices", Takes::not_yet, "a pipeline's own list of devices; --devices gives one", "", 0, 0, {}},
   };
   return keys;
@@ -186,7 +194,10 @@ const std::vector<Key<Handler>>& handler_keys() {
          return write_duration(h.budget_ns) + (h.patience_ns == 0 ? "" : "/" + write_duration(h.patience_ns));
        }},
       {{"isolate", Takes::not_yet, "handlers in processes of their own", ""}},
-      {{"for_each", Takes::not_yet, "a handler for each item of a list", ""}},
+      {{"for_each", Takes::shape, "which of `streams:` the handler is a template of: each stream has an instance of it",
+        "cameras"},
+       nullptr,
+       [](const Handler& h) { return h.for_each; }},
       {{"concurrency",
         Takes::whole,
         "how many instances of a stateless handler run; 1 if left out",
@@ -333,6 +344,34 @@ const std::vector<Key<Node>>& node_keys() {
   return keys;
 }
 
+const std::vector<Key<StreamSet>>& stream_keys() {
+  static const std::vector<Key<StreamSet>> keys = {
+      {{"items", Takes::shape,
+        "the streams: a map by name, a list, or the files that a pattern finds; each has fields that {FIELD} stands "
+        "for",
+        "{ gate7: { path: gate7.avi } }"}},
+      {{"max", Takes::whole, "how many streams there may be at a time; left out, as many as there are items", "64", 1,
+        kStreamsMax},
+       [](StreamSet& s, const Setting& value) { s.max = count_of(value); },
+       [](const StreamSet& s) { return unless(s.max, 0); }},
+      {{"on_error", Takes::word,
+        "what becomes of a stream in which a handler fails: end, it ends and the others go on; fail, the run ends",
+        "end", 0, 0, kOnStreamErrors, "restart"},
+       [](StreamSet& s, const Setting& value) { s.on_error = as<OnStreamError>(value); },
+       [](const StreamSet& s) { return word_unless(s.on_error, OnStreamError::end, kOnStreamErrors); }},
+      {{"clock",
+        Takes::word,
+        "shared: one clock for all streams, which are in step; left out, each has its own",
+        "shared",
+        0,
+        0,
+        {"shared"}},
+       [](StreamSet& s, const Setting&) { s.shared_clock = true; },
+       [](const StreamSet& s) { return s.shared_clock ? std::string("shared") : ""; }},
+  };
+  return keys;
+}
+
 const std::vector<std::string>& reserved_keys() {
   static const std::vector<std::string> names = names_of(handler_keys());
   return names;
@@ -455,6 +494,11 @@ void check_clock(const Graph& graph, const Handler& handler, const Place& place)
   std::vector<std::string> names;
   for (const Clock& clock : graph.clocks)
     if (!clock.name.empty()) names.push_back(clock.name);
+  for (const StreamSet& set : graph.streams) { // their clocks are named like the streams
+    if (set.shared_clock) names.push_back(set.name);
+    for (const Stream& stream : set.items)
+      if (!set.shared_clock) names.push_back(stream.name);
+  }
   if (handler.clock.empty() || std::find(names.begin(), names.end(), handler.clock) != names.end()) return;
   Error error{code::unknown_clock,
               "'" + handler.name + "' names the clock '" + handler.clock + "', which is not there",
@@ -476,6 +520,21 @@ void check_node(const Graph& graph, const std::string& whose, const std::string&
   error.notes.push_back(names.empty() ? "the pipeline has no 'nodes:'" : "expected " + joined(names));
   error.nearest = nearest_name(node, names);
   error.edit = names.empty() ? "leave 'node' out" : "node: " + (error.nearest.empty() ? names[0] : error.nearest);
+  throw Failure(std::move(error));
+}
+
+void check_for_each(const Graph& graph, const Handler& handler) {
+  if (handler.for_each.empty() || graph.find_set(handler.for_each)) return;
+  const std::vector<std::string> sets = names_of(graph.streams);
+  Error error{code::unknown_set,
+              "'" + handler.name + "' is for each of '" + handler.for_each + "', which is no set of streams",
+              handler.for_each_place,
+              {},
+              "",
+              ""};
+  error.notes.push_back(sets.empty() ? "the pipeline has no 'streams:'" : "expected " + joined(sets));
+  error.nearest = nearest_name(handler.for_each, sets);
+  error.edit = sets.empty() ? "leave 'for_each' out" : "for_each: " + (error.nearest.empty() ? sets[0] : error.nearest);
   throw Failure(std::move(error));
 }
 

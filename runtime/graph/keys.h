@@ -58,6 +58,7 @@ const std::vector<Key<Handler>>& handler_keys();
 const std::vector<Key<Edge>>& edge_keys();
 const std::vector<Key<Clock>>& clock_keys();
 const std::vector<Key<Node>>& node_keys();
+const std::vector<Key<StreamSet>>& stream_keys();
 
 template <class Keys>
 auto find_key(const Keys& keys, const std::string& name) -> decltype(keys.data()) {
@@ -90,6 +91,8 @@ void check_clock(const Graph& graph, const Handler& handler, const Place& place)
 // Refuses `node:` if the graph has no such node (MR0318 at `place`, the place of the node's name). `whose` is what has
 // the key: "'blur'", "the clock 'left'".
 void check_node(const Graph& graph, const std::string& whose, const std::string& node, const Place& place);
+// Refuses `for_each:` if the graph has no such set (MR0320).
+void check_for_each(const Graph& graph, const Handler& handler);
 // The same error for a text in which keys are set by '=': rewrites its edit to that form.
 Error as_assignment(Error error);
 

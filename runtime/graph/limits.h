@@ -20,6 +20,8 @@ constexpr size_t kEdgesMax = 100'000;
 constexpr size_t kParamsMax = 256;
 // Each node has a link to each other one, and `check` compiles a plan for each.
 constexpr size_t kNodesMax = 64;
+// Each stream has an instance of each template, and memory of its own.
+constexpr int64_t kStreamsMax = 1024;
 // Names are printed in tables, and are parts of thread names and file names.
 constexpr size_t kNameLengthMax = 64;
 // How much of a wrong text is repeated in a message.

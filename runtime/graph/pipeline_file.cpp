@@ -13,15 +13,18 @@
 #include "graph/keys.h"
 #include "graph/limits.h"
 #include "graph/quantity.h"
+#include "graph/read_streams.h"
 #include "graph/reference.h"
+#include "graph/tree_reader.h"
+#include "graph/unfold.h"
 
 namespace millrace::graph {
 
 namespace {
 
-class Reader {
+class Reader : TreeReader {
  public:
-  Reader(const std::string& file, std::vector<Error>* kept) : file_(file), kept_(kept) {}
+  using TreeReader::TreeReader;
 
   Graph read(const Value& root) {
     if (root.kind == Value::Kind::null)
@@ -46,76 +49,18 @@ class Reader {
     if (nodes_refused) nodes_named_.clear();
     for (const NodeNamed& named : nodes_named_)
       attempt(kept_, [&] { check_node(graph_, named.by, named.node, named.place); });
+    if (root.find("streams") || has_templates()) check_streams();
     return std::move(graph_);
   }
 
  private:
-  Place place(Position at) const { return {file_, at.line, at.column}; }
-
-  void expect(const Value& value, Value::Kind kind, const std::string& whose, const std::string& expected,
-              std::string edit) const {
-    if (value.kind == kind) return;
-    throw Failure(Error{code::wrong_kind_of_value,
-                        whose + " cannot be " + described(value),
-                        place(value.at),
-                        {"expected " + expected},
-                        "",
-                        std::move(edit)});
+  bool has_templates() const {
+    return std::any_of(graph_.handlers.begin(), graph_.handlers.end(),
+                       [](const Handler& handler) { return !handler.for_each.empty(); });
   }
-
-  // Refuses a key that no table has. A forgotten space makes `type:image.blur` one word; the edit then splits it.
-  template <class Keys>
-  [[noreturn]] void refuse_key(const Name& name, const Value& value, const std::string& where, const Keys& keys) const {
-    Error error{code::unknown_key, "'" + shown(name.text) + "' is no key of " + where, place(name.at), {}, "", ""};
-    std::string list;
-    for (const auto& key : keys)
-      if (key.takes != Takes::not_yet) list += key.name + ", ";
-    error.notes.push_back("expected " + list + "or x-…");
-    const size_t colon = name.text.find(':');
-    error.nearest = nearest_name(name.text.substr(0, colon), names_of(keys));
-    const bool glued = colon != std::string::npos;
-    const std::string text = glued ? name.text.substr(colon + 1) : value.kind == Value::Kind::scalar ? value.text : "…";
-    error.edit =
-        error.nearest.empty() ? "remove it, or call it x-" + shown(name.text) : error.nearest + ": " + shown(text);
-    throw Failure(std::move(error));
-  }
-
-  // Refuses a map without a required key; a key that is similar to it is reported as the mistake.
-  [[noreturn]] void refuse_missing(const Value& map, const std::string& whose, const KeyInfo& key, Position at) const {
-    Error error{code::missing_key,
-                whose + " has no '" + key.name + "'",
-                place(at),
-                {"expected " + key.help},
-                "",
-                key.name + ": " + key.example};
-    for (size_t i = 0; i < map.names.size(); ++i) {
-      if (nearest_name(map.names[i].text, {key.name}).empty()) continue;
-      error.place = place(map.names[i].at);
-      error.notes.push_back("'" + shown(map.names[i].text) + "' is not it");
-      error.nearest = key.name;
-      if (map.items[i].kind == Value::Kind::scalar) error.edit = key.name + ": " + shown(map.items[i].text);
-      break;
-    }
-    throw Failure(std::move(error));
-  }
-
-  const Value& scalar(const KeyInfo& key, const Value& value) const {
-    expect(value, Value::Kind::scalar, "'" + key.name + "'", "one value", key.name + ": " + key.example);
-    return value;
-  }
-
-  // Reads one key by its table; false if the parser has to read it itself.
-  template <class Owner>
-  bool assign(const Key<Owner>& key, Owner& owner, const Name& name, const Value& value) const {
-    if (key.takes == Takes::shape) return false;
-    if (key.takes == Takes::not_yet) refuse_not_yet(key, place(name.at));
-    if (key.takes == Takes::range && value.kind != Value::Kind::scalar)
-      key.assign(owner, read_range(key, value, file_));
-    else if (key.takes == Takes::devices && value.kind != Value::Kind::scalar)
-      key.assign(owner, read_devices(key, value, file_));
-    else
-      key.assign(owner, read_setting(key, scalar(key, value).text, place(value.at)));
-    return true;
+  // Refuses what has no instances. Mistakes of other kinds are told first: they may be the cause.
+  void check_streams() const {
+    if (!kept_ || kept_->empty()) (void)unfold(graph_, kept_);
   }
 
   void check_version(const Value& root) const {
@@ -138,6 +83,7 @@ class Reader {
     if (key->takes == Takes::not_yet) refuse_not_yet(*key, place(name.at));
     if (name.text == "name") graph_.name = read_setting(*key, scalar(*key, value).text, place(value.at)).text;
     if (name.text == "nodes") read_nodes(value);
+    if (name.text == "streams") graph_.streams = read_streams(value, file_, kept_);
     if (name.text == "clock") graph_.clocks.push_back(read_clock("", name.at, value));
     if (name.text == "clocks") {
       if (root.find("clock"))
@@ -238,18 +184,6 @@ class Reader {
     }
   }
 
-  void check_name(const Name& name, const std::string& whose) const {
-    if (is_name(name.text)) return;
-    const std::string better = as_name(name.text);
-    throw Failure(
-        Error{code::bad_name,
-              whose + " cannot be called '" + shown(name.text) + "'",
-              place(name.at),
-              {"expected letters, digits, '_' and '-', a letter first, at most " + std::to_string(kNameLengthMax)},
-              "",
-              better.empty() ? "" : better + ": …"});
-  }
-
   void read_handlers(const Value& value) {
     expect(value, Value::Kind::map, "'handlers'", "handlers by name", "handlers: { video: { type: test.pattern } }");
     if (value.items.empty())
@@ -312,6 +246,11 @@ class Reader {
       }
       return;
     }
+    if (name.text == "for_each") {
+      handler.for_each = scalar(*key, value).text;
+      handler.for_each_place = place(value.at);
+      return;
+    }
     handler.type = scalar(*key, value).text;
     handler.type_place = place(value.at);
     if (!is_type(handler.type))
@@ -344,8 +283,7 @@ class Reader {
         throw Failure(Error{code::duplicate_key,
                             "the parameter '" + full_name + "' is given twice",
                             place(name.at),
-                            {"first at " + file_ + ":" + std::to_string(earlier.name_place.line) + ":" +
-                             std::to_string(earlier.name_place.column)},
+                            {"first at " + words_of(earlier.name_place)},
                             "",
                             "remove one of the two"});
     if (handler.params.size() == kParamsMax)
@@ -452,8 +390,6 @@ class Reader {
     edge.source_port = reference.port;
   }
 
-  const std::string file_;
-  std::vector<Error>* const kept_;
   Graph graph_;
   std::vector<std::pair<size_t, Place>> clock_places_; // by handler; checked last, as `clocks` may follow `handlers`
   struct NodeNamed {
@@ -552,7 +488,10 @@ bool is_list_of_references(const std::string& text) {
 Reference read_reference(const std::string& text, const Place& place) {
   const size_t dot = text.find('.');
   Reference reference{text.substr(0, dot), dot == std::string::npos ? "" : text.substr(dot + 1)};
-  if (is_name(reference.handler) && (dot == std::string::npos || is_name(reference.port))) return reference;
+  const size_t at = reference.handler.find('@'); // "draw@gate7": the instance for one stream
+  const bool is_handler = is_name(reference.handler.substr(0, at)) &&
+                          (at == std::string::npos || is_stream_name(reference.handler.substr(at + 1)));
+  if (is_handler && (dot == std::string::npos || is_name(reference.port))) return reference;
   Error error{code::bad_reference,
               "'" + shown(text) + "' names no handler and port",
               place,

@@ -53,6 +53,10 @@ bool is_name(const std::string& text) {
          std::all_of(text.begin(), text.end(), is_name_part);
 }
 
+bool is_stream_name(const std::string& text) {
+  return !text.empty() && text.size() <= kNameLengthMax && std::all_of(text.begin(), text.end(), is_name_part);
+}
+
 bool is_type(const std::string& text) {
   for (size_t start = 0;;) {
     const size_t dot = text.find('.', start);

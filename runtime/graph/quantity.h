@@ -11,6 +11,8 @@ namespace millrace::graph {
 
 // A letter or '_', then letters, digits, '_' and '-'; at most kNameLengthMax.
 bool is_name(const std::string& text);
+// Letters, digits, '_' and '-', at most kNameLengthMax: a number may name a stream.
+bool is_stream_name(const std::string& text);
 // Names joined by dots: family.name.
 bool is_type(const std::string& text);
 // `text` with characters that a name may not have replaced by '_'; "" if nothing is left.

@@ -87,7 +87,31 @@ Json handler() {
   schema["additionalProperties"] = {{"type", {"string", "number", "boolean", "array", "object"}}};
   shape(schema, "type", type_name());
   shape(schema, "input", ref("input"));
+  shape(schema, "for_each", ref("name"));
   shape(schema, "inputs", {{"type", "object"}, {"propertyNames", ref("name")}, {"additionalProperties", ref("input")}});
+  return schema;
+}
+
+// A set of streams: items by name, as a list, or by a pattern of files.
+Json stream_set() {
+  const Json stream_name = {{"type", Json::array({"string", "integer"})},
+                            {"pattern", "^[A-Za-z0-9_-]{1," + std::to_string(kNameLengthMax) + "}$"}};
+  const Json fields = {
+      {"type", Json::array({"object", "null"})}, {"propertyNames", type_name()}, {"maxProperties", kParamsMax}};
+  const Json by_name = {{"type", "object"},
+                        {"propertyNames", {{"pattern", stream_name["pattern"]}}},
+                        {"additionalProperties", fields},
+                        {"minProperties", 1},
+                        {"maxProperties", kStreamsMax}};
+  const Json by_pattern = {{"type", "object"},
+                           {"properties", {{"glob", {{"type", "string"}}}}},
+                           {"required", {"glob"}},
+                           {"additionalProperties", false}};
+  Json list = {{"type", "array"}, {"minItems", 1}, {"maxItems", kStreamsMax}};
+  list["items"]["anyOf"] = {stream_name, fields};
+  Json schema = object(stream_keys());
+  schema["required"] = {"items"};
+  shape(schema, "items", {{"anyOf", {by_pattern, by_name, list}}});
   return schema;
 }
 
@@ -107,6 +131,9 @@ std::string json_schema() {
   nodes["minProperties"] = 1;
   nodes["maxProperties"] = kNodesMax;
   shape(schema, "nodes", nodes);
+  Json streams = named("streams");
+  streams["minProperties"] = 1;
+  shape(schema, "streams", streams);
   Json handlers = named("handler");
   handlers["minProperties"] = 1;
   handlers["maxProperties"] = kHandlersMax;
@@ -114,9 +141,9 @@ std::string json_schema() {
 
   Json& definitions = schema["$defs"];
   definitions["name"] = {{"type", "string"}, {"pattern", "^" + name_pattern() + "$"}};
-  definitions["reference"] = {{"description", "handler (its only output) or handler.port"},
+  definitions["reference"] = {{"description", "handler (its only output) or handler.port; draw@gate7: an instance"},
                               {"type", "string"},
-                              {"pattern", "^" + name_pattern() + "(\\." + name_pattern() + ")?$"}};
+                              {"pattern", "^" + name_pattern() + "(@[A-Za-z0-9_-]+)?(\\." + name_pattern() + ")?$"}};
   definitions["edge"] = object(edge_keys());
   definitions["edge"]["required"] = {"from"};
   shape(definitions["edge"], "from", ref("reference"));
@@ -124,6 +151,7 @@ std::string json_schema() {
   definitions["input"] = {{"anyOf", {ref("entry"), {{"type", "array"}, {"items", ref("entry")}, {"minItems", 1}}}}};
   definitions["clock"] = object(clock_keys());
   definitions["node"] = object(node_keys());
+  definitions["streams"] = stream_set();
   definitions["handler"] = handler();
   return schema.dump(2) + "\n";
 }

@@ -125,6 +125,20 @@ void write_nodes(const Graph& graph, std::string& out) {
   }
 }
 
+// The streams of each set by name: a pattern of files has been resolved.
+void write_streams(const Graph& graph, std::string& out) {
+  if (!graph.streams.empty()) out += "streams:\n";
+  for (const StreamSet& set : graph.streams) {
+    out += "  " + scalar(set.name) + ":\n    items:\n";
+    for (const Stream& stream : set.items) {
+      out += "      " + scalar(stream.name) + ":" + (stream.fields.empty() ? " {}\n" : "\n");
+      for (const Param& field : stream.fields)
+        out += "        " + scalar(field.name) + ": " + scalar(field.text) + "\n";
+    }
+    write_keys(stream_keys(), set, "    ", out);
+  }
+}
+
 // Everything that a handler says, as a file has it: two handlers are the same if these texts are.
 std::string all_of(const Handler& handler) {
   std::string text = handler.name + "\n" + handler.type + "\n";
@@ -140,6 +154,7 @@ std::string to_yaml(const Graph& graph) {
   if (!graph.name.empty()) out += "name: " + scalar(graph.name) + "\n";
   write_nodes(graph, out);
   write_clocks(graph, out);
+  write_streams(graph, out);
   out += "handlers:\n";
   const std::vector<const Edge*> edges = sorted(graph.edges);
   for (const Handler& handler : graph.handlers) {
@@ -152,16 +167,17 @@ std::string to_yaml(const Graph& graph) {
 }
 
 bool same(const Graph& a, const Graph& b) {
-  const auto nodes_and_clocks = [](const Graph& graph) {
+  const auto all_but_handlers = [](const Graph& graph) {
     std::string text;
     write_nodes(graph, text);
     write_clocks(graph, text);
+    write_streams(graph, text);
     return text;
   };
   const auto edges_of = [](const Graph& graph) { return sorted(graph.edges); };
   const auto alike = [](const Edge* x, const Edge* y) { return order(*x) == order(*y) && entry(*x) == entry(*y); };
   const std::vector<const Edge*> left = edges_of(a), right = edges_of(b);
-  return a.name == b.name && nodes_and_clocks(a) == nodes_and_clocks(b) &&
+  return a.name == b.name && all_but_handlers(a) == all_but_handlers(b) &&
          std::equal(a.handlers.begin(), a.handlers.end(), b.handlers.begin(), b.handlers.end(),
                     [](const Handler& x, const Handler& y) { return all_of(x) == all_of(y); }) &&
          std::equal(left.begin(), left.end(), right.begin(), right.end(), alike);

@@ -90,8 +90,8 @@ MR_WORDS(ClockMode, {ClockMode::automatic, "automatic"}, {ClockMode::realtime, "
          {ClockMode::source, "source"})
 MR_FIELDS(Rational, numerator, denominator)
 MR_FIELDS(Param, name, text, place, name_place)
-MR_FIELDS(Handler, name, type, params, every, device, clock, node, on_error, budget_ns, patience_ns, concurrency,
-          refused, inserted, place, type_place)
+MR_FIELDS(Handler, name, type, params, every, device, clock, node, for_each, written_as, stream, on_error, budget_ns,
+          patience_ns, concurrency, refused, inserted, place, type_place, for_each_place)
 } // namespace millrace::graph
 
 namespace millrace::plan {

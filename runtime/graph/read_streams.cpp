@@ -1,0 +1,249 @@
+// Reads sets of streams: their items as a map, a list or a pattern of files.
+#include "graph/read_streams.h"
+
+#include <fnmatch.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <system_error>
+
+#include "graph/tree_reader.h"
+
+namespace millrace::graph {
+
+namespace {
+
+namespace fs = std::filesystem;
+
+// The words that a placeholder has anyway.
+constexpr const char* kOwnWords[] = {"stream", "index"};
+
+class SetReader : TreeReader {
+ public:
+  using TreeReader::TreeReader;
+
+  StreamSet read(const Name& name, const Value& value) const {
+    check_name(name, "a set of streams");
+    StreamSet set;
+    set.name = name.text;
+    set.place = place(name.at);
+    expect(value, Value::Kind::map, "the set '" + name.text + "'", "items, max, on_error, clock",
+           name.text + ": { items: … }");
+    for (size_t i = 0; i < value.names.size(); ++i) {
+      if (is_comment_key(value.names[i].text)) continue;
+      const auto* key = find_key(stream_keys(), value.names[i].text);
+      if (!key) refuse_key(value.names[i], value.items[i], "a set of streams", stream_keys());
+      if (!assign(*key, set, value.names[i], value.items[i])) read_items(set, value.items[i]);
+    }
+    if (!value.find("items"))
+      refuse_missing(value, "the set '" + name.text + "'", *find_key(stream_keys(), "items"), name.at);
+    if (set.max > 0 && set.max < set.items.size())
+      throw Failure(Error{code::number_out_of_range,
+                          "'max' of " + set.name + " is " + std::to_string(set.max) + ", and it has " +
+                              std::to_string(set.items.size()) + " items",
+                          place(value.find("max")->at),
+                          {"expected as many as there are items, or more"},
+                          "",
+                          "max: " + std::to_string(set.items.size())});
+    return set;
+  }
+
+ private:
+  void read_items(StreamSet& set, const Value& items) const {
+    if (items.kind == Value::Kind::scalar || items.kind == Value::Kind::null)
+      expect(items, Value::Kind::map, "'items'", "streams by name, a list of them, or { glob: PATTERN }",
+             is_pattern(items.text) ? "items: { glob: " + items.text + " }" : "items: { gate7: { path: gate7.avi } }");
+    const bool by_pattern =
+        items.names.size() == 1 && items.names[0].text == "glob" && items.items[0].kind == Value::Kind::scalar;
+    if (by_pattern) return find_files(set, items.items[0]);
+    if (items.items.empty())
+      throw Failure(Error{code::wrong_kind_of_value,
+                          "the set '" + set.name + "' has no items",
+                          place(items.at),
+                          {"expected one stream or more"},
+                          "",
+                          "items: { gate7: { path: gate7.avi } }"});
+    check_count(set, items.items.size(), items.at);
+    for (size_t i = 0; i < items.items.size(); ++i)
+      attempt(kept_, [&] {
+        if (items.kind == Value::Kind::map)
+          add(set, items.names[i].text, items.names[i].at, items.items[i]);
+        else
+          add_of_list(set, std::to_string(i), items.items[i]);
+      });
+  }
+
+  // One without a name is named by its place in the list.
+  void add_of_list(StreamSet& set, const std::string& number, const Value& item) const {
+    if (item.kind == Value::Kind::scalar) return add(set, item.text, item.at, Value{});
+    expect(item, Value::Kind::map, "an item of '" + set.name + "'", "its fields, or a name", "{ path: gate7.avi }");
+    const Value* const name = item.find("name");
+    if (!name) return add(set, number, item.at, item);
+    expect(*name, Value::Kind::scalar, "'name'", "a name", "name: gate7");
+    Value fields = item;
+    const auto at = static_cast<size_t>(name - item.items.data());
+    fields.names.erase(fields.names.begin() + static_cast<std::ptrdiff_t>(at));
+    fields.items.erase(fields.items.begin() + static_cast<std::ptrdiff_t>(at));
+    add(set, name->text, name->at, fields);
+  }
+
+  void add(StreamSet& set, const std::string& name, Position at, const Value& fields) const {
+    if (!is_stream_name(name)) {
+      std::string better = as_name(name);
+      throw Failure(Error{code::bad_name,
+                          "a stream cannot be called '" + shown(name) + "'",
+                          place(at),
+                          {"expected letters, digits, '_' and '-', at most " + std::to_string(kNameLengthMax)},
+                          "",
+                          better.empty() ? "" : better + ": …"});
+    }
+    if (const Stream* earlier = set.find(name)) refuse_twice(set, *earlier, place(at));
+    Stream stream;
+    stream.name = name;
+    stream.place = place(at);
+    if (fields.kind != Value::Kind::null) {
+      const std::string meant = fields.kind == Value::Kind::scalar ? shown(fields.text) : "…";
+      expect(fields, Value::Kind::map, "the stream '" + name + "'", "its fields", name + ": { path: " + meant + " }");
+      for (size_t i = 0; i < fields.names.size(); ++i)
+        read_field(stream, fields.names[i].text, fields.names[i], fields.items[i]);
+    }
+    set.items.push_back(std::move(stream));
+  }
+
+  [[noreturn]] static void refuse_twice(const StreamSet& set, const Stream& earlier, const Place& second) {
+    throw Failure(Error{code::duplicate_name,
+                        "two streams of '" + set.name + "' are named \"" + earlier.name + "\"",
+                        second,
+                        {"first at " + words_of(earlier.place)},
+                        "",
+                        "rename one of them"});
+  }
+
+  // Fields nest as parameters do: draw: { thickness: 4 } is draw.thickness.
+  void read_field(Stream& stream, const std::string& full_name, const Name& name, const Value& value) const {
+    if (is_comment_key(full_name)) return;
+    if (std::find(std::begin(kOwnWords), std::end(kOwnWords), full_name) != std::end(kOwnWords))
+      throw Failure(Error{code::bad_name,
+                          "a field cannot be called '" + full_name + "'",
+                          place(name.at),
+                          {"{stream} is the stream's name, and {index} its place in the set"},
+                          "",
+                          "another name"});
+    if (!is_type(name.text))
+      throw Failure(Error{code::bad_name,
+                          "a field cannot be called '" + shown(name.text) + "'",
+                          place(name.at),
+                          {"expected letters, digits, '_' and '-', a letter first"},
+                          "",
+                          ""});
+    if (value.kind == Value::Kind::null)
+      throw Failure(Error{code::wrong_kind_of_value,
+                          "the field '" + full_name + "' has no value",
+                          place(value.at),
+                          {"expected a value after the colon"},
+                          "",
+                          name.text + ": \"\" for an empty text"});
+    if (value.kind == Value::Kind::map && !value.items.empty()) {
+      for (size_t i = 0; i < value.items.size(); ++i)
+        read_field(stream, full_name + "." + value.names[i].text, value.names[i], value.items[i]);
+      return;
+    }
+    for (const Param& earlier : stream.fields)
+      if (earlier.name == full_name)
+        throw Failure(Error{code::duplicate_key,
+                            "the field '" + full_name + "' is given twice",
+                            place(name.at),
+                            {"first at " + words_of(earlier.name_place)},
+                            "",
+                            "remove one of the two"});
+    if (stream.fields.size() == kParamsMax)
+      throw Failure(Error{code::text_limit,
+                          "the stream has more than " + std::to_string(kParamsMax) + " fields",
+                          place(name.at),
+                          {},
+                          "",
+                          ""});
+    const bool single = value.kind == Value::Kind::scalar;
+    stream.fields.push_back({full_name, single ? value.text : to_json_text(value), place(value.at), place(name.at)});
+  }
+
+  void check_count(const StreamSet& set, size_t count, Position at) const {
+    if (count <= static_cast<size_t>(kStreamsMax)) return;
+    throw Failure(Error{code::text_limit,
+                        "the set '" + set.name + "' has more than " + std::to_string(kStreamsMax) + " streams",
+                        place(at),
+                        {},
+                        "",
+                        ""});
+  }
+
+  static bool is_pattern(const std::string& text) { return text.find_first_of("*?[") != std::string::npos; }
+
+  // A stream for each file, named by the file without its ending, with the field `path`.
+  void find_files(StreamSet& set, const Value& glob) const {
+    const fs::path pattern(glob.text);
+    const fs::path folder = pattern.parent_path();
+    if (is_pattern(folder.string()))
+      throw Failure(Error{code::wrong_kind_of_value,
+                          "'glob' cannot be '" + shown(glob.text) + "'",
+                          place(glob.at),
+                          {"expected a pattern in the name of the file, not of its folder"},
+                          "",
+                          "glob: media/*.avi"});
+    std::vector<fs::path> paths;
+    std::error_code failed;
+    for (fs::directory_iterator entry(folder.empty() ? "." : folder, failed), end; !failed && entry != end;
+         entry.increment(failed)) {
+      const std::string name = entry->path().filename().string();
+      if (::fnmatch(pattern.filename().c_str(), name.c_str(), FNM_PERIOD) != 0) continue;
+      paths.push_back(folder / name);
+      check_count(set, paths.size(), glob.at);
+    }
+    if (paths.empty())
+      throw Failure(Error{code::file_not_found,
+                          "no file fits '" + shown(glob.text) + "'",
+                          place(glob.at),
+                          {failed ? "the folder cannot be read: " + failed.message()
+                                  : "looked in " + (folder.empty() ? fs::path(".") : folder).string()},
+                          "",
+                          ""});
+    std::sort(paths.begin(), paths.end());
+    for (const fs::path& path : paths) {
+      Stream stream;
+      stream.name = path.stem().string();
+      stream.place = place(glob.at);
+      if (!is_stream_name(stream.name)) stream.name = as_name(stream.name);
+      if (set.find(stream.name))
+        throw Failure(Error{code::duplicate_name,
+                            "two streams of '" + set.name + "' are named \"" + stream.name + "\"",
+                            stream.place,
+                            {path.string() + " is the second file of this name"},
+                            "",
+                            "a map of items, which has names of its own"});
+      stream.fields.push_back({"path", path.string(), stream.place, stream.place});
+      set.items.push_back(std::move(stream));
+    }
+  }
+};
+
+} // namespace
+
+std::vector<StreamSet> read_streams(const Value& value, const std::string& file, std::vector<Error>* kept) {
+  const KeyInfo& key = *find_key(top_keys(), "streams");
+  const Place at{file, value.at.line, value.at.column};
+  const bool is_map = value.kind == Value::Kind::map;
+  if (!is_map || value.items.empty())
+    throw Failure(Error{code::wrong_kind_of_value,
+                        is_map ? "'streams' names no set" : "'streams' cannot be " + described(value),
+                        at,
+                        {"expected sets of streams by name"},
+                        "",
+                        "streams: " + key.example});
+  std::vector<StreamSet> sets;
+  const SetReader reader(file, kept);
+  for (size_t i = 0; i < value.items.size(); ++i)
+    attempt(kept, [&] { sets.push_back(reader.read(value.names[i], value.items[i])); });
+  return sets;
+}
+
+} // namespace millrace::graph

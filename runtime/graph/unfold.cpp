@@ -1,0 +1,379 @@
+// Unfolds templates; see unfold.h.
+#include "graph/unfold.h"
+
+#include <algorithm>
+#include <map>
+#include <set>
+#include <utility>
+
+#include "graph/document.h"
+#include "graph/keys.h"
+#include "graph/limits.h"
+#include "graph/quantity.h"
+
+namespace millrace::graph {
+
+namespace {
+
+constexpr const char* kMainClock = "main"; // that of handlers outside, where the file names none
+
+std::vector<std::string> stream_names(const StreamSet& set) { return names_of(set.items); }
+
+std::string list_of(const std::vector<std::string>& words) {
+  constexpr size_t kShownMax = 8;
+  std::string list;
+  for (size_t i = 0; i < std::min(words.size(), kShownMax); ++i) list += (i == 0 ? "" : ", ") + words[i];
+  return words.size() > kShownMax ? list + ", …" : list;
+}
+
+// ---- placeholders --------------------------------------------------------------------------------------------------
+
+// A stream of a set, and what a placeholder stands for in it.
+class Words {
+ public:
+  Words(const StreamSet& set, const Stream& stream)
+      : set_(set), stream_(stream), index_(std::to_string(&stream - set.items.data())) {}
+
+  // `text` with its placeholders replaced: "{path}" by the field; "{{path}}" is "{path}".
+  std::string fill(const std::string& text, const std::string& whose, const Place& place) const {
+    std::string filled;
+    for (size_t at = 0; at < text.size();) {
+      const size_t end = text[at] == '{' ? text.find('}', at) : std::string::npos;
+      const bool is_doubled = end != std::string::npos && at + 1 < end && text[at + 1] == '{';
+      const std::string word =
+          end == std::string::npos ? "" : text.substr(at + 1 + is_doubled, end - at - 1 - is_doubled);
+      const bool is_closed = !is_doubled || (end + 1 < text.size() && text[end + 1] == '}');
+      if (!is_name(word) || !is_closed) {
+        filled += text[at++];
+        continue;
+      }
+      filled += is_doubled ? "{" + word + "}" : value_of(word, whose, place);
+      at = end + 1 + is_doubled;
+    }
+    return filled;
+  }
+
+ private:
+  const std::string& value_of(const std::string& word, const std::string& whose, const Place& place) const {
+    if (word == "stream") return stream_.name;
+    if (word == "index") return index_;
+    std::vector<std::string> words = {"stream", "index"};
+    for (const Param& field : stream_.fields) {
+      if (field.name == word) return field.text;
+      if (field.name.find('.') == std::string::npos) words.push_back(field.name);
+    }
+    const std::string nearest = nearest_name(word, words);
+    throw Failure(Error{code::unknown_field,
+                        whose + " has {" + shown(word) + "}, and the stream '" + stream_.name + "' of '" + set_.name +
+                            "' has no such field",
+                        place,
+                        {"words: " + list_of(words)},
+                        nearest,
+                        nearest.empty() ? word + ": …, in each item of " + set_.name : "{" + nearest + "}"});
+  }
+
+  const StreamSet& set_;
+  const Stream& stream_;
+  const std::string index_;
+};
+
+// ---- the unfolding -------------------------------------------------------------------------------------------------
+
+class Unfolding {
+ public:
+  Unfolding(const Graph& written, std::vector<Error>* kept) : written_(written), kept_(kept) {}
+
+  Graph unfold() {
+    graph_.name = written_.name;
+    graph_.nodes = written_.nodes;
+    graph_.streams = written_.streams;
+    for (const Handler& handler : written_.handlers) by_name_[handler.name] = &handler;
+    for (const StreamSet& set : written_.streams) {
+      attempt(kept_, [&] { check_set(set); });
+      for (const Stream& stream : set.items) attempt(kept_, [&] { check_own_values(set, stream); });
+    }
+    make_clocks();
+    for (const Handler& handler : written_.handlers) attempt(kept_, [&] { make_handlers(handler); });
+    for (const Edge& edge : written_.edges) attempt(kept_, [&] { make_edges(edge); });
+    check_sizes();
+    number_entries();
+    give_clocks();
+    return std::move(graph_);
+  }
+
+ private:
+  const StreamSet* set_of(const std::string& handler) const {
+    const auto at = by_name_.find(handler);
+    return at == by_name_.end() || at->second->for_each.empty() ? nullptr : written_.find_set(at->second->for_each);
+  }
+
+  void check_set(const StreamSet& set) const {
+    if (set.max > set.items.size())
+      throw Failure(Error{code::key_not_available,
+                          "'max' of " + set.name + " is " + std::to_string(set.max) +
+                              ", and adding streams while it runs is not there yet",
+                          set.place,
+                          {"it has " + std::to_string(set.items.size()) + " items"},
+                          "",
+                          "leave 'max' out"});
+    const bool has_template = std::any_of(written_.handlers.begin(), written_.handlers.end(),
+                                          [&](const Handler& handler) { return handler.for_each == set.name; });
+    if (has_template) return;
+    throw Failure(Error{code::unknown_set,
+                        "no handler is for each of '" + set.name + "'",
+                        set.place,
+                        {"a set of streams needs a source for each of them"},
+                        "",
+                        "for_each: " + set.name});
+  }
+
+  // "draw.thickness: 4" in an item.
+  void check_own_values(const StreamSet& set, const Stream& stream) const {
+    for (const Param& field : stream.fields) {
+      const std::string name = field.name.substr(0, field.name.find('.'));
+      if (name == field.name || set_of(name) == &set) continue;
+      std::vector<std::string> templates;
+      for (const Handler& handler : written_.handlers)
+        if (handler.for_each == set.name) templates.push_back(handler.name);
+      const std::string nearest = nearest_name(name, templates);
+      throw Failure(Error{code::unknown_field,
+                          "the stream '" + stream.name + "' gives '" + shown(field.name) + "', and '" + shown(name) +
+                              "' is no template of '" + set.name + "'",
+                          field.name_place,
+                          {by_name_.count(name) ? "a handler outside the streams has one value for all of them"
+                                                : "templates: " + list_of(templates)},
+                          nearest,
+                          nearest.empty() ? "leave it out" : nearest + field.name.substr(name.size()) + ": …"});
+    }
+  }
+
+  // ---- clocks
+
+  // What the file says of a set's clocks.
+  Clock clock_for(const StreamSet& set) const {
+    Clock clock;
+    for (const Clock& said : written_.clocks)
+      if (said.name == set.name || said.name.empty()) clock = said;
+    return clock;
+  }
+
+  void make_clocks() {
+    for (const Clock& clock : written_.clocks)
+      if (!clock.name.empty() && !written_.find_set(clock.name)) add_clock(clock, clock.place, "the clock");
+    for (const StreamSet& set : written_.streams) {
+      Clock clock = clock_for(set);
+      clock.name = set.name;
+      if (set.shared_clock) add_clock(clock, set.place, "the set");
+      for (const Stream& stream : set.items) {
+        if (set.shared_clock) break;
+        clock.name = stream.name;
+        add_clock(clock, stream.place, "the stream");
+      }
+    }
+  }
+
+  void add_clock(const Clock& clock, const Place& place, const std::string& whose) {
+    attempt(kept_, [&] {
+      if (!clock_names_.insert(clock.name).second)
+        throw Failure(Error{code::duplicate_name,
+                            whose + " '" + clock.name + "' needs a clock of its own, and another one has this name",
+                            place,
+                            {"a stream's clock is named like the stream"},
+                            "",
+                            "rename one of them"});
+      graph_.clocks.push_back(clock);
+    });
+  }
+
+  // Handlers outside the streams that nothing gives a clock: sources, and those that read all streams. They share the
+  // clock of a file that names none.
+  void give_clocks() {
+    const bool has_names = !written_.clocks.empty() && !written_.clocks[0].name.empty();
+    if (has_names) return;
+    bool is_used = false;
+    for (Handler& handler : graph_.handlers) {
+      if (!handler.stream.empty() || !handler.clock.empty()) continue;
+      bool is_fed = false;
+      for (const Edge& edge : graph_.edges)
+        is_fed = is_fed || (edge.target == handler.name && (edge.over.empty() || edge.policy == Policy::sync));
+      if (is_fed) continue;
+      handler.clock = kMainClock;
+      is_used = true;
+    }
+    if (!is_used) return;
+    Clock clock;
+    if (!written_.clocks.empty()) clock = written_.clocks[0];
+    clock.name = kMainClock;
+    add_clock(clock, clock.place, "the pipeline");
+  }
+
+  // ---- handlers
+
+  void make_handlers(const Handler& handler) {
+    if (handler.for_each.empty()) {
+      graph_.handlers.push_back(handler);
+      return;
+    }
+    check_for_each(written_, handler);
+    if (!handler.clock.empty())
+      throw Failure(Error{code::conflicting_keys,
+                          "'" + handler.name + "' is a template, and cannot name a clock",
+                          handler.place,
+                          {"each stream has a clock of its own"},
+                          "",
+                          "leave 'clock' out"});
+    const StreamSet& set = *written_.find_set(handler.for_each);
+    for (const Stream& stream : set.items) {
+      graph_.handlers.push_back(instance(handler, set, stream));
+      if (graph_.handlers.size() > kHandlersMax) return; // check_sizes() refuses
+    }
+  }
+
+  static Handler instance(const Handler& handler, const StreamSet& set, const Stream& stream) {
+    Handler made = handler;
+    made.name = instance_name(handler.name, stream.name);
+    made.written_as = handler.name;
+    made.stream = stream.name;
+    made.clock = set.shared_clock ? set.name : stream.name;
+    const std::string own = handler.name + ".";
+    for (const Param& field : stream.fields) {
+      if (field.name == "node" && made.node.empty()) made.node = field.text;
+      if (!field.name.starts_with(own)) continue;
+      Param param = field;
+      param.name = field.name.substr(own.size());
+      const auto at = std::find_if(made.params.begin(), made.params.end(),
+                                   [&](const Param& given) { return given.name == param.name; });
+      if (at == made.params.end())
+        made.params.push_back(std::move(param));
+      else
+        *at = std::move(param);
+    }
+    const Words words(set, stream);
+    for (Param& param : made.params) param.text = words.fill(param.text, handler.name + "." + param.name, param.place);
+    made.device = words.fill(made.device, handler.name + ".device", made.place);
+    return made;
+  }
+
+  // ---- edges
+
+  void make_edges(const Edge& edge) {
+    const auto [source, stream] = read_instance_name(edge.source);
+    const StreamSet* const from = set_of(source);
+    const StreamSet* const to = set_of(edge.target);
+    if (!stream.empty()) check_instance(edge, source, stream, from);
+    if (to && from && from != to && stream.empty()) refuse_other_set(edge, *from, *to);
+    if (!to && from && stream.empty()) return make_list(edge, *from);
+    if (!to) return add(edge);
+    for (const Stream& one : to->items) {
+      Edge own = edge;
+      own.target = instance_name(edge.target, one.name);
+      if (from && stream.empty()) own.source = instance_name(edge.source, one.name);
+      add(own);
+    }
+  }
+
+  void add(Edge edge) {
+    if (graph_.edges.size() <= kEdgesMax) graph_.edges.push_back(std::move(edge)); // check_sizes() refuses one more
+  }
+
+  // One entry of a list for each stream.
+  void make_list(const Edge& edge, const StreamSet& from) {
+    const bool waits_for_none = edge.policy == Policy::latest || edge.policy == Policy::align;
+    const bool is_in_step = from.shared_clock && edge.policy == Policy::sync;
+    if (!waits_for_none && !is_in_step)
+      throw Failure(Error{code::bad_stream_edge,
+                          "'" + edge.target + "' reads '" + edge.source + "', a template of '" + from.name +
+                              "', and is outside the streams",
+                          edge.place,
+                          {"a list input reads all streams, with policy: latest or align and a clock of its own",
+                           "a handler that works item by item, for all streams, is not there yet"},
+                          "",
+                          "{ from: " + edge.source + ", policy: latest }, or for_each: " + from.name});
+    for (const Stream& one : from.items) {
+      Edge entry = edge;
+      entry.source = instance_name(edge.source, one.name);
+      entry.over = from.name;
+      add(entry);
+    }
+  }
+
+  void check_instance(const Edge& edge, const std::string& source, const std::string& stream,
+                      const StreamSet* from) const {
+    if (from && from->find(stream)) return;
+    const Place& place = edge.source_place.line > 0 ? edge.source_place : edge.place;
+    if (!from)
+      throw Failure(Error{code::unknown_stream,
+                          "there is no '" + shown(edge.source) + "': '" + shown(source) +
+                              (by_name_.count(source) ? "' is no template" : "' is no handler"),
+                          place,
+                          {"NAME@STREAM is an instance of a handler with 'for_each:'"},
+                          by_name_.count(source) ? "" : nearest_template(source),
+                          by_name_.count(source) ? source : ""});
+    const std::string nearest = nearest_name(stream, stream_names(*from));
+    throw Failure(Error{code::unknown_stream,
+                        "'" + from->name + "' has no stream '" + shown(stream) + "'",
+                        place,
+                        {"streams: " + list_of(stream_names(*from))},
+                        nearest,
+                        instance_name(source, nearest.empty() ? from->items[0].name : nearest)});
+  }
+
+  std::string nearest_template(const std::string& name) const {
+    std::vector<std::string> templates;
+    for (const Handler& handler : written_.handlers)
+      if (!handler.for_each.empty()) templates.push_back(handler.name);
+    return nearest_name(name, templates);
+  }
+
+  [[noreturn]] static void refuse_other_set(const Edge& edge, const StreamSet& from, const StreamSet& to) {
+    throw Failure(Error{code::bad_stream_edge,
+                        "'" + edge.target + "', a template of '" + to.name + "', reads '" + edge.source +
+                            "', a template of '" + from.name + "'",
+                        edge.place,
+                        {"nothing says which of their streams belong together"},
+                        "",
+                        "one instance: " + instance_name(edge.source, from.items[0].name)});
+  }
+
+  // The entries of a list are numbered anew, since one that was written may have become many.
+  void number_entries() {
+    std::map<std::pair<std::string, std::string>, uint32_t> counts;
+    for (Edge& edge : graph_.edges) edge.target_index = counts[{edge.target, edge.target_port}]++;
+  }
+
+  void check_sizes() const {
+    const bool handlers = graph_.handlers.size() > kHandlersMax;
+    if (!handlers && graph_.edges.size() <= kEdgesMax) return;
+    throw Failure(Error{code::text_limit,
+                        "the pipeline has more than " + (handlers ? std::to_string(kHandlersMax) + " handlers"
+                                                                  : std::to_string(kEdgesMax) + " edges"),
+                        written_.streams[0].place,
+                        {"each stream has an instance of each template"},
+                        "",
+                        ""});
+  }
+
+  const Graph& written_;
+  std::vector<Error>* const kept_;
+  std::map<std::string, const Handler*> by_name_;
+  std::set<std::string> clock_names_;
+  Graph graph_;
+};
+
+} // namespace
+
+std::string instance_name(const std::string& handler, const std::string& stream) { return handler + "@" + stream; }
+
+InstanceName read_instance_name(const std::string& name) {
+  const size_t at = name.find('@');
+  return {name.substr(0, at), at == std::string::npos ? "" : name.substr(at + 1)};
+}
+
+Graph unfold(const Graph& written, std::vector<Error>* kept) {
+  for (const Handler& handler : written.handlers)
+    if (written.streams.empty()) check_for_each(written, handler);
+  if (written.streams.empty()) return written;
+  return Unfolding(written, kept).unfold();
+}
+
+} // namespace millrace::graph

@@ -1,0 +1,31 @@
+// Makes the instances of templates: a graph with `streams:` becomes one without, which the plan is made from.
+//
+//   video: { for_each: cameras, path: "{path}" }         video@gate7, video@hall     a handler for each stream
+//   draw:  { for_each: cameras, input: video }           video@gate7 → draw@gate7    its own stream's
+//   wall:  { input: { from: draw, policy: latest } }     draw@gate7, draw@hall → wall   a list over all streams
+//   save:  { input: draw@hall }                          draw@hall → save            one of them
+//
+// Each stream has a clock of its own, named like it, with what `clocks:` says under the set's name, or else with what
+// `clock:` says. Messages, reports and to_yaml speak of what was written; this is the only place that makes instances.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "graph/graph.h"
+
+namespace millrace::graph {
+
+// The graph itself if it has no streams. Throws Failure MR0203, MR0215, MR0216, MR0303, MR0320-MR0323; with `kept`,
+// mistakes are added to it and what they concern is left out.
+Graph unfold(const Graph& written, std::vector<Error>* kept = nullptr);
+
+// "draw@gate7"
+std::string instance_name(const std::string& handler, const std::string& stream);
+// The two parts of such a name; `stream` is "" in that of a handler outside.
+struct InstanceName {
+  std::string handler, stream;
+};
+InstanceName read_instance_name(const std::string& name);
+
+} // namespace millrace::graph
