@@ -143,7 +143,7 @@ void publish_tick(PaceRun& pace, uint64_t ordinal, const mr_tick_info& info) {
 
 bool must_end(PaceRun& pace, uint64_t ordinal) {
   const RunState& run = *pace.run;
-  if (run.stopping.load(std::memory_order_relaxed) || run.failing.load(std::memory_order_relaxed)) return true;
+  if (run.stopping.load(std::memory_order_relaxed) || is_failing(run, *pace.clock)) return true;
   if (run.options.ticks_max && ordinal >= run.options.ticks_max) return true;
   if (ordinal >= pace.plan->ticks_max) return true;
   return run.options.duration_ns && run.now_ns() - pace.clock->start_ns >= run.options.duration_ns;
@@ -213,14 +213,14 @@ bool keeps_rate(PaceRun& pace, uint64_t ordinal, int64_t media_ns) {
                                         ms(clock.held_ns) + " of them"
                                   : std::to_string(clock.owed_ticks + 1) + " ticks, whose results may be owed, took " +
                                         ms(since(clock.owed_ticks)) + ", longer than its rate says";
-  pace.run->fail(
-      Error{code::source_off_rate,
-            "clock \"" + name + "\" does not keep its rate at tick " + std::to_string(ordinal) + ": " + what,
-            {},
-            {},
-            "",
-            crowds ? "a higher rate:, or in_flight: above " + std::to_string(clock.crowd_ticks) : "a lower rate:"},
-      pace.plan->clock, ordinal);
+  Error error{code::source_off_rate,
+              "clock \"" + name + "\" does not keep its rate at tick " + std::to_string(ordinal) + ": " + what,
+              {},
+              {},
+              "",
+              crowds ? "a higher rate:, or in_flight: above " + std::to_string(clock.crowd_ticks) : "a lower rate:"};
+  clock.fails_alone ? pace.run->fail_stream(std::move(error), pace.plan->clock, ordinal)
+                    : pace.run->fail(std::move(error), pace.plan->clock, ordinal);
   return false;
 }
 

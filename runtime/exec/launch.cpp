@@ -232,7 +232,7 @@ StepResult run_region(RegionRun& region, uint64_t ordinal) {
   if (!first.on.region) return run_alone(first, ordinal); // it could not be recorded again
   const RunState& run = *first.run;
   const bool measured = run.options.measure_bodies && (first.pace->info(ordinal).index & kTimedMask) == 0;
-  if (!down && !measured && !run.failing.load(std::memory_order_relaxed) && as_recorded(region, ordinal)) {
+  if (!down && !measured && !run.any_failed.load(std::memory_order_relaxed) && as_recorded(region, ordinal)) {
     launch_calls(region, ordinal);
     return StepResult::settled;
   }

@@ -101,8 +101,8 @@ bool drain_in_gap(HandlerRun& step, uint64_t ordinal, Fires fires) {
   if (step.deferred.empty()) return true;
   const uint64_t oldest = oldest_after(step, ordinal, fires), missing = ticks_missing(step, ordinal, oldest);
   if (missing == 0) return true;
-  // A failing run makes no more results, so a drain harms none.
-  const bool freely = step.instance->info().drains_freely() || step.run->failing.load(std::memory_order_relaxed);
+  // A run or a stream that fails makes no more results, so a drain harms none.
+  const bool freely = step.instance->info().drains_freely() || is_failing(*step.run, *step.pace->clock);
   const std::string sentence = freely ? "" : gap_sentence(step, oldest, missing);
   const bool drained = drain_step(step);
   if (drained && freely) return true;

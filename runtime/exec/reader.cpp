@@ -117,7 +117,7 @@ void Reader::loop() {
   std::unique_lock lock(mutex_);
   for (;;) {
     changed_.wait(lock, [&] { return stopping_ || has_room(); });
-    if (stopping_ || step_.said_end || run.stopping.load() || run.failing.load()) break;
+    if (stopping_ || step_.said_end || run.stopping.load() || is_failing(run, *step_.pace->clock)) break;
     lock.unlock();
     info_.media_time_ns = rate_.numerator > 0 ? beat_ns(rate_, static_cast<int64_t>(info_.index))
                           : live_             ? std::max<int64_t>(run.now_ns() - run.begin_ns(), 0)
@@ -135,7 +135,7 @@ void Reader::loop() {
     const Answer answer = status == MR_INTERRUPTED ? Answer::end : answer_of(step_, status, read.slots);
     const bool nothing = answer == Answer::not_yet || step_.life->down;
     lock.lock();
-    if (answer == Answer::end || (status == MR_ERROR && run.failing.load())) break;
+    if (answer == Answer::end || (status == MR_ERROR && is_failing(run, *step_.pace->clock))) break;
     if (nothing) {
       changed_.wait_for(lock, kAskAgain, [&] { return stopping_; });
       continue;

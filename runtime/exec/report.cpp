@@ -4,15 +4,18 @@
 
 #include <algorithm>
 #include <cmath>
+#include <deque>
 
 #include "exec/channel.h"
 #include "exec/copy_step.h"
 #include "exec/finish_step.h"
 #include "exec/region.h"
+#include "exec/report_streams.h"
 #include "exec/run_state.h"
 #include "exec/sink_latency.h"
 #include "exec/source.h"
 #include "exec/window.h"
+#include "graph/unfold.h"
 #include "observe/histogram.h"
 
 namespace millrace::exec {
@@ -65,43 +68,80 @@ std::string first_error_of(const RunState& run, uint32_t handler) {
   return run.lives[handler][0]->first_error;
 }
 
+// Entries by the names that the pipeline has: the instances of a template share one. Each entry is made at its first
+// name, so they are in the order of the plan.
+template <class Entry>
+class ByName {
+ public:
+  Entry& operator[](const std::string& name) {
+    const auto [at, is_new] = index_.try_emplace(name, entries_.size());
+    if (is_new) entries_.emplace_back();
+    return entries_[at->second];
+  }
+  std::deque<Entry>& entries() { return entries_; }
+
+ private:
+  std::map<std::string, size_t> index_;
+  std::deque<Entry> entries_;
+};
+
+struct HandlerSum {
+  HandlerReport out;
+  Histogram times, finish_times;
+  double predicted_us = 0; // the sum over instances
+  uint32_t instances = 0;
+};
+
+void add_domain(std::string& domains, const std::string& domain) {
+  const bool is_known = (", " + domains + ",").find(", " + domain + ",") != std::string::npos;
+  if (!is_known) domains += (domains.empty() ? "" : ", ") + domain;
+}
+
 void report_handlers(const RunState& run, Report& report) {
   const Epoch& epoch = run.epoch;
+  ByName<HandlerSum> sums;
   for (uint32_t h = 0; h < epoch.plan.handlers.size(); ++h) {
     const plan::HandlerPlan& handler = epoch.plan.handlers[h];
     if (handler.step == plan::kNone) continue; // another node runs it
-    HandlerReport out;
-    out.name = handler.name;
+    const std::string name = graph::written_name(handler.name);
+    HandlerSum& sum = sums[name];
+    HandlerReport& out = sum.out;
+    out.name = name;
     out.type = handler.type;
-    out.domain = epoch.plan.domains[handler.domain].name;
+    add_domain(out.domain, epoch.plan.domains[handler.domain].name);
     out.waits = handler.waits;
-    Histogram times, finish_times;
+    ++sum.instances;
+    sum.predicted_us += us(handler.cost_ns);
     for (const HandlerRun* step : epoch.handlers) { // its lanes
       if (step->plan->handler() != h) continue;
       add_words_of(*step->instance, out);
       const auto* source = dynamic_cast<const SourceRun*>(step);
       if (source && source->times_replaced > 0)
         out.counts["times_replaced"] += static_cast<int64_t>(source->times_replaced.get());
-      if (step->life->errors.load() > 0) out.first_error = first_error_of(run, h);
+      if (step->life->errors.load() > 0 && out.first_error.empty()) out.first_error = first_error_of(run, h);
       const auto* body = dynamic_cast<const BodyRun*>(step);
-      if (body && body->finisher) finish_times.merge(body->finisher->times);
+      if (body && body->finisher) sum.finish_times.merge(body->finisher->times);
       out.calls += step->life->calls() + launches_of(*step);
       out.errors += step->life->errors.load();
-      times.merge(step->times);
+      sum.times.merge(step->times);
     }
+  }
+  for (HandlerSum& sum : sums.entries()) {
+    HandlerReport& out = sum.out;
+    const Histogram &times = sum.times, &finish_times = sum.finish_times;
     out.sampled = times.count();
     out.p50_us = us(times.quantile_ns(0.5));
     out.p99_us = us(times.quantile_ns(0.99));
     out.max_us = us(times.max_ns());
     out.sampled_us = us(times.sum_ns());
-    out.predicted_us = us(handler.cost_ns);
+    out.predicted_us = sum.predicted_us / sum.instances;
     out.finish_sampled = finish_times.count();
     out.finish_p50_us = us(finish_times.quantile_ns(0.5));
     out.finish_p99_us = us(finish_times.quantile_ns(0.99));
     out.finish_max_us = us(finish_times.max_ns());
     // The calls of a handler that waits for the world, such as a window that shows a film at its speed, last as long as
     // the world lets them.
-    if (!handler.waits) compare(report, out.name, out.predicted_us, out.sampled_us, out.sampled);
+    if (!out.waits) compare(report, out.name, out.predicted_us, out.sampled_us, out.sampled);
     report.handlers.push_back(out);
   }
 }
@@ -137,12 +177,18 @@ void add_losses(const InputRun& input, std::map<std::string, uint64_t>& dropped)
   if (input.totals->lost_by_input > 0) dropped["input"] += input.totals->lost_by_input;
 }
 
-void report_edges(const RunState& run, Report& report) {
+void add_counts(const CountsByCause& counts, CountsByCause& sum) {
+  for (const auto& [cause, count] : counts) sum[cause] += count;
+}
+
+// `lost_by_clock`: gets the values that the readers of each clock did not get.
+void report_edges(const RunState& run, Report& report, LostByClock& lost_by_clock) {
   const Epoch& epoch = run.epoch;
+  ByName<EdgeReport> sums;
   for (const plan::EdgePlan& edge : epoch.plan.edges) {
     EdgeReport out;
-    out.from = edge.from;
-    out.to = edge.to;
+    out.from = graph::written_name(edge.from);
+    out.to = graph::written_name(edge.to);
     out.policy = policy_name(edge);
     const uint32_t index = static_cast<uint32_t>(&edge - epoch.plan.edges.data());
     for (const HandlerRun* step : epoch.handlers) { // its lanes
@@ -165,8 +211,18 @@ void report_edges(const RunState& run, Report& report) {
       const std::lock_guard lock(channel->mutex);
       out.empty += channel->left_out;
     }
-    report.edges.push_back(out);
+    if (edge.target_step != plan::kNone)
+      add_counts(out.dropped, lost_by_clock[epoch.plan.paces[epoch.plan.steps[edge.target_step].pace].clock]);
+    // Another policy makes another edge between the same two ports.
+    EdgeReport& sum = sums[out.from + " " + out.to + " " + out.policy];
+    out.delivered += sum.delivered;
+    out.empty += sum.empty;
+    add_counts(sum.dropped, out.dropped);
+    out.clock_error_us = std::max(out.clock_error_us, sum.clock_error_us);
+    out.within_us = std::max(out.within_us, sum.within_us);
+    sum = std::move(out);
   }
+  for (EdgeReport& sum : sums.entries()) report.edges.push_back(std::move(sum));
 }
 
 void report_devices(const RunState& run, Report& report) {
@@ -222,15 +278,21 @@ void report_crossings(const RunState& run, Report& report) {
   }
 }
 
+struct PathSum {
+  PathReport out;
+  Histogram latency;
+  int64_t first = 0, error = 0;
+};
+
 void report_paths(const RunState& run, Report& report) {
   const Epoch& epoch = run.epoch;
+  ByName<PathSum> sums;
   for (const plan::PredictedPath& path : epoch.sinks) {
-    PathReport out;
-    out.sink = epoch.plan.steps[path.sink].name;
-    out.predicted_us = path.us;
-    out.unknown_costs = path.unknown;
-    Histogram latency;
-    int64_t first = 0, error = 0;
+    const std::string sink = graph::written_name(epoch.plan.steps[path.sink].name);
+    auto& [out, latency, first, error] = sums[sink];
+    out.sink = sink;
+    out.predicted_us = std::max(out.predicted_us, path.us); // of instances: the longest
+    out.unknown_costs = std::max(out.unknown_costs, path.unknown);
     for (const HandlerRun* step : epoch.handlers) { // its lanes
       if (step->index != path.sink) continue;
       latency.merge(step->sink_latency->times);
@@ -239,6 +301,8 @@ void report_paths(const RunState& run, Report& report) {
       const uint32_t home = epoch.plan.home_of(step->pace->plan->clock);
       if (home != step->pace->plan->node) out.home = epoch.plan.nodes[home];
     }
+  }
+  for (auto& [out, latency, first, error] : sums.entries()) {
     out.clock_error_us = us(error);
     out.first_us = us(first);
     out.sampled = latency.count();
@@ -291,7 +355,9 @@ Report make_report(const RunState& run) {
   report.latency_sampled = latencies.count();
   report.latency_sampled_us = us(latencies.sum_ns());
   report_handlers(run, report);
-  report_edges(run, report);
+  LostByClock lost_by_clock;
+  report_edges(run, report, lost_by_clock);
+  report.streams = report_streams(run, lost_by_clock);
   report_transfers(run, report);
   report_crossings(run, report);
   report_devices(run, report);

@@ -7,6 +7,7 @@
 #include "exec/reader.h"
 #include "exec/region.h"
 #include "exec/report.h"
+#include "exec/report_streams.h"
 #include "exec/run_state.h"
 #include "exec/threads.h"
 #include "exec/under_way.h"
@@ -142,6 +143,11 @@ Result Run::wait() {
     const std::lock_guard lock(run.failure_mutex); // fail() may still come
     result.ok = run.failures.empty();
     if (!result.ok) result.error = run.failures[0].error;
+    if (const Error* const error = error_of_all_streams(run); result.ok && error) {
+      result.ok = false;
+      result.error = *error;
+      result.error.notes.push_back("every stream of its set has failed");
+    }
   }
   result.report = report();
   tell_over(run, result);

@@ -14,6 +14,7 @@
 #include "exec/region.h"
 #include "exec/sink_latency.h"
 #include "exec/source.h"
+#include "exec/tell.h"
 #include "plan/refusal.h"
 
 namespace millrace::exec {
@@ -64,9 +65,29 @@ void RunState::fail(HandlerRun& step, uint64_t index, const std::string& sentenc
   if (step.plan->is<plan::SourceStep>()) index = step.pace->admitted.load(std::memory_order_acquire);
   const std::string begins =
       step.plan->name + " (" + step.handler->type + ") failed at tick " + std::to_string(index) + ": ";
-  fail(plan::refusal(code::handler_failed, begins, plan::declared_of(epoch.plan, epoch.graph, step.plan->handler()),
-                     epoch.plan.type_of(*step.plan), sentence),
-       step.pace->plan->clock, index);
+  const graph::Handler& declared = plan::declared_of(epoch.plan, epoch.graph, step.plan->handler());
+  Error error = plan::refusal(code::handler_failed, begins, declared, epoch.plan.type_of(*step.plan), sentence);
+  const bool is_alone = step.pace->clock->plan->fails_alone && !declared.stream.empty();
+  is_alone ? fail_stream(std::move(error), step.pace->plan->clock, index)
+           : fail(std::move(error), step.pace->plan->clock, index);
+}
+
+void RunState::fail_stream(Error error, uint32_t clock, uint64_t index) {
+  const std::string name = epoch.plan.clocks[clock].name;
+  bool is_news = false;
+  {
+    const std::lock_guard lock(failure_mutex);
+    ClockRun& stream = *clocks[clock];
+    is_news = !stream.failure;
+    if (is_news || index < stream.fail_index.load()) {
+      stream.fail_index.store(index);
+      stream.failure = error;
+    }
+    stream.failed_alone.store(true);
+    any_failed.store(true);
+  }
+  notify();
+  if (is_news) tell_stream_failed(*this, name, error);
 }
 
 void RunState::fail(Error error, uint32_t clock, uint64_t index) {
@@ -95,6 +116,7 @@ bool RunState::note_failure(const FailureRecord& failure) {
     is_news = true;
   }
   failing.store(true);
+  any_failed.store(true);
   notify();
   return is_news;
 }

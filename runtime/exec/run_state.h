@@ -62,7 +62,8 @@ class RunState {
   // any
   std::atomic<bool> stopping{false};
   std::atomic<bool> abort{false};
-  std::atomic<bool> failing{false};
+  std::atomic<bool> failing{false};    // the run
+  std::atomic<bool> any_failed{false}; // the run, or a stream: a clock has a `fail_index`
   // any, under failure_mutex
   mutable std::mutex failure_mutex;
   std::vector<FailureRecord> failures;
@@ -114,8 +115,11 @@ class RunState {
     const int64_t now = now_ns();
     return begin_ns_.compare_exchange_strong(unset, now) ? now : unset;
   }
+  // A failure of a stream's handler ends the stream, where its set says so; else the run.
   void fail(HandlerRun& step, uint64_t ordinal, const std::string& sentence);
   void fail(Error error, uint32_t clock, uint64_t index);
+  // The stream of the clock is over: no handler is called on later ticks of it.
+  void fail_stream(Error error, uint32_t clock, uint64_t index);
   // fail() without telling on_failure. True if the failure is news: it is now the run's error, or its clock fails at an
   // earlier tick than before.
   bool note_failure(const FailureRecord& failure);
@@ -154,9 +158,14 @@ class RunState {
   std::string words_under_way(uint32_t domain) const;
 };
 
-// True for ticks after the one on which the run failed: no handler is called on them (2.6).
+// True if no more ticks come because the run, or the stream of the clock, has failed.
+inline bool is_failing(const RunState& run, const ClockRun& clock) {
+  return run.failing.load(std::memory_order_relaxed) || clock.failed_alone.load(std::memory_order_relaxed);
+}
+
+// True for ticks after the one on which the run or their stream failed: no handler is called on them (2.6).
 inline bool later_ticks_void(const RunState& run, const mr_tick_info& info) {
-  return run.failing.load(std::memory_order_relaxed) &&
+  return run.any_failed.load(std::memory_order_relaxed) &&
          info.index > run.clocks[info.clock]->fail_index.load(std::memory_order_relaxed);
 }
 

@@ -84,7 +84,8 @@ bool begin_tick(SegmentRun& segment) {
   segment.cursor = 0;
   segment.measured = pace.is_measured(segment.ordinal);
   RunState& run = *segment.run;
-  segment.careful.store((segment.ordinal & kTimedMask) == kTimedTick || run.failing.load(std::memory_order_relaxed) ||
+  segment.careful.store((segment.ordinal & kTimedMask) == kTimedTick ||
+                            run.any_failed.load(std::memory_order_relaxed) ||
                             run.changes_admitted.load(std::memory_order_relaxed) != segment.changes_seen,
                         std::memory_order_relaxed);
   if (segment.traced || segment.careful.load(std::memory_order_relaxed)) trace_begin(segment);

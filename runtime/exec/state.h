@@ -147,6 +147,8 @@ struct alignas(64) ClockRun {
   std::atomic<int64_t> newest_media_ns{INT64_MIN}; // the same, for clocks that this one leads
   SingleWriter<uint64_t> late, skipped;
   std::atomic<uint64_t> fail_index{UINT64_MAX}; // any, under failure_mutex: the first tick on which the run failed
+  std::atomic<bool> failed_alone{false};        // any, under failure_mutex: its stream is over, and the run goes on
+  std::optional<Error> failure;                 // any, under failure_mutex: by which its stream is over
 };
 
 // A channel from which a far pace takes its ticks, and the entry's output that its first value becomes.

@@ -118,6 +118,16 @@ void tell_restart(const HandlerRun& step) {
       fmt::format("restart {}: {}", step.life->restarts, step.instance->taken_error()), context);
 }
 
+void tell_stream_failed(const RunState& run, const std::string& stream, const Error& error) {
+  const std::string text = "stream " + stream + " is over, and the others go on: " + error.what;
+  Log::Context context;
+  context.code = error.code;
+  if (run.options.log)
+    say(run, LogLevel::warning, "", stream, text, context);
+  else if (run.options.on_message)
+    run.options.on_message("warning: " + text);
+}
+
 void tell_over(const RunState& run, const Result& result) {
   if (!run.options.log) return;
   if (!result.ok) {

@@ -38,7 +38,7 @@ struct Edge {
   bool forbid_copy = false, forbid_convert = false;
   Delivery delivery = Delivery::automatic; // used only if the edge goes over a link
   std::string domain;                      // the domain in which the bytes must be; "": the plan decides
-  std::string over;                        // of an unfolded graph: one entry of a list over all streams of this set
+  std::string over;                        // unfolded: it is one entry of a list over all streams of this set
   Place place;
   Place source_place; // in a one-line pipeline: the place that names the source; line 0: the same as `place`
 };
@@ -58,8 +58,8 @@ struct Handler {
   std::string clock;      // "": the clock of its inputs, or the only one
   std::string node;       // the node that runs it; "": the coordinator, which is the first of plan::Options::nodes
   std::string for_each;   // a template: each stream of this set has an instance of it
-  std::string written_as; // of an unfolded graph: the template that it is an instance of; "": it is none
-  std::string stream;     // of an unfolded graph: an instance's stream
+  std::string written_as; // unfolded: the template that it is an instance of; "": it is none
+  std::string stream;     // unfolded: an instance's stream
   OnError on_error = OnError::fail;
   int64_t budget_ns = 0;    // 0: the run's default
   int64_t patience_ns = 0;  // for its other functions: the second time of `budget`; 0: the run's default
@@ -78,6 +78,8 @@ struct Clock {
   uint32_t in_flight = 0;       // 0: the plan decides
   uint32_t in_flight_least = 0; // the plan may lower in_flight to this if memory is short; 0: it may not lower it
   std::string node;             // its home; "": the node of its sources, else of its first handler
+  std::string set;              // unfolded: it paces a stream of this set, or all of them; "": it paces none
+  bool fails_alone = false;     // unfolded: a failure of its stream's handlers ends the stream, and not the run
   Place place;
   Place node_place; // place of the home's name
 };

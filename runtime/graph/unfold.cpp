@@ -149,7 +149,7 @@ class Unfolding {
 
   // ---- clocks
 
-  // What the file says of a set's clocks.
+  // As the file says it for a set.
   Clock clock_for(const StreamSet& set) const {
     Clock clock;
     for (const Clock& said : written_.clocks)
@@ -162,7 +162,8 @@ class Unfolding {
       if (!clock.name.empty() && !written_.find_set(clock.name)) add_clock(clock, clock.place, "the clock");
     for (const StreamSet& set : written_.streams) {
       Clock clock = clock_for(set);
-      clock.name = set.name;
+      clock.name = clock.set = set.name;
+      clock.fails_alone = set.on_error == OnStreamError::end && !set.shared_clock && written_.nodes.empty();
       if (set.shared_clock) add_clock(clock, set.place, "the set");
       for (const Stream& stream : set.items) {
         if (set.shared_clock) break;
@@ -363,6 +364,16 @@ class Unfolding {
 } // namespace
 
 std::string instance_name(const std::string& handler, const std::string& stream) { return handler + "@" + stream; }
+
+std::string written_name(const std::string& name) {
+  std::string written;
+  for (size_t at = 0; at < name.size(); ++at)
+    if (name[at] != '@')
+      written += name[at];
+    else // up to what a stream's name does not have
+      while (at + 1 < name.size() && is_stream_name(name.substr(at + 1, 1))) ++at;
+  return written;
+}
 
 InstanceName read_instance_name(const std::string& name) {
   const size_t at = name.find('@');

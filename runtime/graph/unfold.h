@@ -22,6 +22,8 @@ Graph unfold(const Graph& written, std::vector<Error>* kept = nullptr);
 
 // "draw@gate7"
 std::string instance_name(const std::string& handler, const std::string& stream);
+// The name with its streams left out: "draw@gate7.video" is "draw.video". Names of handlers, ports and edges only.
+std::string written_name(const std::string& name);
 // The two parts of such a name; `stream` is "" in that of a handler outside.
 struct InstanceName {
   std::string handler, stream;

@@ -94,6 +94,16 @@ struct PathReport {
   std::string home;
   double clock_error_us = 0;
 };
+// One stream of a set.
+struct StreamReport {
+  std::string set, name;
+  std::string state; // "runs"; "ended"; "failed"
+  uint64_t ticks = 0, late = 0, skipped = 0;
+  std::map<std::string, uint64_t> dropped{}; // values that its handlers did not get, by cause
+  double p50_us = 0, p99_us = 0;             // of its ticks, as Report::latency_p50_us
+  uint64_t sampled = 0;
+  std::string error{}; // by which it failed
+};
 // A region: handlers that were submitted to a device as one launch.
 struct RegionReport {
   std::string domain;
@@ -116,8 +126,10 @@ struct SegmentReport {
 struct Report {
   uint64_t ticks_run = 0, ticks_late = 0, ticks_skipped = 0;
   double duration_s = 0;
+  // By the names of the pipeline: what the instances of a template did is one entry, in sum.
   std::vector<HandlerReport> handlers;
   std::vector<EdgeReport> edges;
+  std::vector<StreamReport> streams; // in the order of the sets and their items
   std::vector<TransferReport> transfers;
   std::vector<CrossingReport> crossings;     // empty if one machine runs the graph
   std::vector<LinkReport> links;             // to the other nodes; the same

@@ -74,6 +74,12 @@ std::string to_json(const Result& result) {
   for (const HandlerReport& h : report.handlers) json["handlers"][h.name] = json_of(h);
   json["edges"] = ordered_json::array();
   for (const EdgeReport& e : report.edges) json["edges"].push_back(json_of(e));
+  for (const StreamReport& s : report.streams) {
+    ordered_json& stream = json["streams"][s.set][s.name];
+    stream = {{"state", s.state},     {"ticks", s.ticks},     {"late", s.late},     {"skipped", s.skipped},
+              {"dropped", s.dropped}, {"sampled", s.sampled}, {"p50_us", s.p50_us}, {"p99_us", s.p99_us}};
+    if (!s.error.empty()) stream["error"] = s.error;
+  }
   json["transfers"] = ordered_json::array();
   for (const TransferReport& t : report.transfers)
     json["transfers"].push_back({{"from", t.from},

@@ -204,6 +204,8 @@ void assign_clocks(Draft& draft) {
     clock.rate = draft.options.rate.value_or(declared.rate);
     clock.in_flight = declared.in_flight;
     clock.in_flight_least = declared.in_flight_least;
+    clock.set = declared.set;
+    clock.fails_alone = declared.fails_alone;
     draft.plan.clocks.push_back(clock);
   }
   for (uint32_t h : draft.order) {

@@ -1,0 +1,60 @@
+// Reports streams; see report_streams.h.
+#include "exec/report_streams.h"
+
+#include <mutex>
+#include <utility>
+
+#include "exec/run_state.h"
+#include "exec/source.h"
+#include "exec/window.h"
+#include "observe/histogram.h"
+
+namespace millrace::exec {
+
+namespace {
+
+double us_of(int64_t ns) { return static_cast<double>(ns) / 1000.0; }
+
+} // namespace
+
+std::vector<StreamReport> report_streams(const RunState& run, const LostByClock& lost) {
+  std::vector<StreamReport> streams;
+  for (const auto& pace : run.epoch.paces) {
+    const plan::Clock& clock = run.epoch.plan.clocks[pace->plan->clock];
+    if (pace->plan->kind != plan::PaceKind::clock || clock.set.empty()) continue;
+    StreamReport out;
+    out.set = clock.set;
+    out.name = clock.name;
+    out.ticks = ticks_here(run.epoch, pace->plan->clock);
+    out.late = pace->clock->late;
+    out.skipped = pace->clock->skipped;
+    if (const auto at = lost.find(pace->plan->clock); at != lost.end()) out.dropped = at->second;
+    Histogram latencies;
+    for (const auto& segment : run.epoch.segments)
+      if (segment->pace == pace.get()) latencies.merge(segment->latencies);
+    out.sampled = latencies.count();
+    out.p50_us = us_of(latencies.quantile_ns(0.5));
+    out.p99_us = us_of(latencies.quantile_ns(0.99));
+    const std::lock_guard lock(run.failure_mutex);
+    const std::optional<Error>& failure = pace->clock->failure;
+    out.state = failure ? "failed" : pace->ended.load(std::memory_order_acquire) ? "ended" : "runs";
+    if (failure) out.error = format_code(failure->code) + ": " + failure->what;
+    streams.push_back(std::move(out));
+  }
+  return streams;
+}
+
+const Error* error_of_all_streams(const RunState& run) {
+  std::map<std::string, std::pair<const Error*, bool>> sets; // the first error, and whether all have one
+  for (const auto& clock : run.clocks) {
+    if (clock->plan->set.empty()) continue;
+    auto& [first, all] = sets.try_emplace(clock->plan->set, nullptr, true).first->second;
+    all = all && clock->failure;
+    if (!first && clock->failure) first = &*clock->failure;
+  }
+  for (const auto& [set, found] : sets)
+    if (found.second) return found.first;
+  return nullptr;
+}
+
+} // namespace millrace::exec

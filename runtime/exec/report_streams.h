@@ -1,0 +1,24 @@
+// The part of a run's report that is about its streams.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "observe/error.h"
+#include "observe/report.h"
+
+namespace millrace::exec {
+
+class RunState;
+
+using CountsByCause = std::map<std::string, uint64_t>;
+using LostByClock = std::map<uint32_t, CountsByCause>; // values that the readers of each clock did not get
+
+// One entry for each clock of a set: each stream's, or the one that its streams share.
+std::vector<StreamReport> report_streams(const RunState& run, const LostByClock& lost);
+// The error of a set whose streams have all failed; null if there is none. Under failure_mutex.
+const Error* error_of_all_streams(const RunState& run);
+
+} // namespace millrace::exec
