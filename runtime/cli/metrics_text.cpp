@@ -121,6 +121,29 @@ std::string edges_text(const Report& report) {
   return delivered.text() + empty.text() + dropped.text() + error.text();
 }
 
+std::string streams_text(const Report& report) {
+  Family state("millrace_stream_state", "gauge", "1 for the state in which a stream is: runs, ended or failed.");
+  Family ticks("millrace_stream_ticks_total", "counter", "Ticks of a stream: run, late, skipped.");
+  Family dropped("millrace_stream_dropped_total", "counter", "Values that a stream's handlers did not get, by cause.");
+  Family latency("millrace_stream_latency_seconds", "summary", "As millrace_latency_seconds, of a stream's ticks.");
+  for (const StreamReport& stream : report.streams) {
+    const Labels labels = {{"set", stream.set}, {"stream", stream.name}};
+    const auto with = [&](const char* name, const char* value) {
+      Labels more = labels;
+      more.push_back({name, value});
+      return more;
+    };
+    for (const char* known : {"runs", "ended", "failed"})
+      state.add(with("state", known), known == stream.state ? 1.0 : 0.0);
+    ticks.add(with("outcome", "run"), stream.ticks);
+    ticks.add(with("outcome", "late"), stream.late);
+    ticks.add(with("outcome", "skipped"), stream.skipped);
+    dropped.add_by_cause(labels, stream.dropped);
+    latency.add_times(labels, stream.sampled, stream.p50_us, stream.p99_us, stream.sampled_us);
+  }
+  return state.text() + ticks.text() + dropped.text() + latency.text();
+}
+
 std::string memory_text(const Report& report) {
   Family copies("millrace_transfer_copies_total", "counter", "Copies between domains.");
   Family bytes("millrace_transfer_bytes_total", "counter", "Bytes copied between domains.");
@@ -184,8 +207,8 @@ std::string paths_text(const Report& report) {
 } // namespace
 
 std::string metrics_text(const Report& report) {
-  return ticks_text(report) + handlers_text(report) + edges_text(report) + memory_text(report) + nodes_text(report) +
-         paths_text(report);
+  return ticks_text(report) + handlers_text(report) + edges_text(report) + streams_text(report) + memory_text(report) +
+         nodes_text(report) + paths_text(report);
 }
 
 } // namespace millrace::cli

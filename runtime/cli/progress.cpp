@@ -186,6 +186,27 @@ std::string busiest_words(const Report& report) {
   return "  time went into " + words + waiting + "\n";
 }
 
+// "  1 of 8 streams of cameras failed: gate7"
+std::string streams_words(const Report& report) {
+  constexpr size_t kToldMax = 8;
+  std::map<std::string, std::pair<size_t, std::vector<std::string>>> sets; // how many streams, and those that failed
+  for (const StreamReport& stream : report.streams) {
+    auto& [count, failed] = sets[stream.set];
+    ++count;
+    if (stream.state == "failed") failed.push_back(stream.name);
+  }
+  std::string words;
+  for (auto& [set, found] : sets) {
+    auto& [count, failed] = found;
+    if (failed.empty()) continue;
+    words += fmt::format("  {} of {} of {} failed: ", failed.size(), count_of(count, "stream"), set);
+    const size_t more = failed.size() > kToldMax ? failed.size() - kToldMax : 0;
+    failed.resize(failed.size() - more);
+    words += fmt::format("{}{}\n", fmt::join(failed, ", "), more > 0 ? fmt::format(" and {} more", more) : "");
+  }
+  return words;
+}
+
 std::string errors_words(const Report& report) {
   constexpr size_t kErrorBytesMax = 300;
   std::string words;
@@ -233,7 +254,8 @@ std::string summary_words(const Report& report, bool explain) {
                          count_of(crossing.parcels, "tick"), plan::bytes_words(crossing.bytes),
                          crossing.p50_us > 0 ? ", there in " + us_words(crossing.p50_us) : "",
                          crossing.lost > 0 ? fmt::format("; {} lost with its process", crossing.lost) : "");
-  return words + errors_words(report) + busiest_words(report) + mispredictions_words(report, explain);
+  return words + streams_words(report) + errors_words(report) + busiest_words(report) +
+         mispredictions_words(report, explain);
 }
 
 std::optional<Progress> parse_progress(const std::string& word) {

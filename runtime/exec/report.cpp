@@ -189,6 +189,8 @@ void report_edges(const RunState& run, Report& report, LostByClock& lost_by_cloc
     EdgeReport out;
     out.from = graph::written_name(edge.from);
     out.to = graph::written_name(edge.to);
+    if (out.from != edge.from && out.to == edge.to)
+      out.to = edge.to.substr(0, edge.to.find('[')); // a list over streams
     out.policy = policy_name(edge);
     const uint32_t index = static_cast<uint32_t>(&edge - epoch.plan.edges.data());
     for (const HandlerRun* step : epoch.handlers) { // its lanes

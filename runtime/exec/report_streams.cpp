@@ -33,6 +33,7 @@ std::vector<StreamReport> report_streams(const RunState& run, const LostByClock&
     for (const auto& segment : run.epoch.segments)
       if (segment->pace == pace.get()) latencies.merge(segment->latencies);
     out.sampled = latencies.count();
+    out.sampled_us = us_of(latencies.sum_ns());
     out.p50_us = us_of(latencies.quantile_ns(0.5));
     out.p99_us = us_of(latencies.quantile_ns(0.99));
     const std::lock_guard lock(run.failure_mutex);

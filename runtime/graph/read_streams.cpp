@@ -190,9 +190,10 @@ class SetReader : TreeReader {
                           {"expected a pattern in the name of the file, not of its folder"},
                           "",
                           "glob: media/*.avi"});
+    const fs::path looked_in = fs::path(file_).parent_path() / folder; // as other paths of the file
     std::vector<fs::path> paths;
     std::error_code failed;
-    for (fs::directory_iterator entry(folder.empty() ? "." : folder, failed), end; !failed && entry != end;
+    for (fs::directory_iterator entry(looked_in.empty() ? "." : looked_in, failed), end; !failed && entry != end;
          entry.increment(failed)) {
       const std::string name = entry->path().filename().string();
       if (::fnmatch(pattern.filename().c_str(), name.c_str(), FNM_PERIOD) != 0) continue;
@@ -204,7 +205,7 @@ class SetReader : TreeReader {
                           "no file fits '" + shown(glob.text) + "'",
                           place(glob.at),
                           {failed ? "the folder cannot be read: " + failed.message()
-                                  : "looked in " + (folder.empty() ? fs::path(".") : folder).string()},
+                                  : "looked in " + (looked_in.empty() ? fs::path(".") : looked_in).string()},
                           "",
                           ""});
     std::sort(paths.begin(), paths.end());

@@ -102,7 +102,8 @@ struct StreamReport {
   std::map<std::string, uint64_t> dropped{}; // values that its handlers did not get, by cause
   double p50_us = 0, p99_us = 0;             // of its ticks, as Report::latency_p50_us
   uint64_t sampled = 0;
-  std::string error{}; // by which it failed
+  double sampled_us = 0; // the sum
+  std::string error{};   // by which it failed
 };
 // A region: handlers that were submitted to a device as one launch.
 struct RegionReport {

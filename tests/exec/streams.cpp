@@ -73,8 +73,9 @@ std::map<std::string, std::vector<StreamNote>> told_in(const StreamsCase& made, 
   std::string text = "version: 1\nstreams:\n  cameras:\n    items:\n";
   for (int s = 0; s < kStreams; ++s) {
     const bool is_struck = s == fate.stream;
-    const uint64_t count =
-        is_struck && fate.kind == Fate::Kind::ends ? fate.tick : static_cast<uint64_t>(made.counts[static_cast<size_t>(s)]);
+    const uint64_t count = is_struck && fate.kind == Fate::Kind::ends
+                               ? fate.tick
+                               : static_cast<uint64_t>(made.counts[static_cast<size_t>(s)]);
     const std::string fail_at = is_struck && fate.kind == Fate::Kind::fails ? std::to_string(fate.tick) : "-1";
     text += "      s" + std::to_string(s) + ": { rate: " + std::to_string(made.rates[static_cast<size_t>(s)]) +
             ", count: " + std::to_string(count) + ", fail_at: " + fail_at + " }\n";
@@ -95,8 +96,8 @@ std::map<std::string, std::vector<StreamNote>> told_in(const StreamsCase& made, 
     setup.costs_ns["relay@s" + std::to_string(s)] = made.costs_ns[static_cast<size_t>(s)];
   setup.options.cost_ns = [costs = setup.costs_ns, fate](const std::string& handler, uint64_t index) {
     const auto at = costs.find(handler);
-    const bool stalls = fate.kind == Fate::Kind::stalls && index >= fate.tick &&
-                        handler == "relay@s" + std::to_string(fate.stream);
+    const bool stalls =
+        fate.kind == Fate::Kind::stalls && index >= fate.tick && handler == "relay@s" + std::to_string(fate.stream);
     return (at == costs.end() ? 0 : at->second) + (stalls ? int64_t{2'000'000'000} : 0);
   };
   notes_by_stream.clear();
@@ -116,7 +117,8 @@ TEST_CASE("B11: a stream that stalls, ends or fails leaves the others as they we
     Fate fate;
     fate.kind = static_cast<Fate::Kind>(1 + random() % 3);
     fate.stream = static_cast<int>(random() % kStreams);
-    fate.tick = 1 + random() % static_cast<uint64_t>(made.counts[static_cast<size_t>(fate.stream)] - 1); // a count of 0 is endless
+    fate.tick = 1 + random() % static_cast<uint64_t>(made.counts[static_cast<size_t>(fate.stream)] -
+                                                     1); // a count of 0 is endless
     Result well, struck;
     auto expected = told_in(made, {}, well);
     auto told = told_in(made, fate, struck);
