@@ -8,8 +8,6 @@
 #include <filesystem>
 #include <system_error>
 
-#include "millrace/write_signals.h"
-
 namespace millrace::handlers {
 
 namespace fs = std::filesystem;
@@ -37,25 +35,6 @@ uint64_t size_of(std::FILE* file) {
   struct stat facts {};
   if (fstat(fileno(file), &facts) != 0) return 0;
   return static_cast<uint64_t>(facts.st_size);
-}
-
-File open_to_write(const std::string& path) {
-  const fs::path folder = fs::path(path).parent_path();
-  std::error_code error;
-  if (!folder.empty()) fs::create_directories(folder, error); // if this fails, fopen reports the reason
-  File file(std::fopen(path.c_str(), "wb"));
-  if (!file) throw cannot_write(path);
-  return file;
-}
-
-void write_all(std::FILE* file, std::span<const uint8_t> bytes, const std::string& path) {
-  const HeldWriteSignals held;
-  if (!bytes.empty() && std::fwrite(bytes.data(), 1, bytes.size(), file) != bytes.size()) throw cannot_write(path);
-}
-
-void close_written(File& file, const std::string& path) {
-  const HeldWriteSignals held;
-  if (file && std::fclose(file.release()) != 0) throw cannot_write(path);
 }
 
 } // namespace millrace::handlers

@@ -4,7 +4,6 @@
 #include <cstdint>
 #include <cstdio>
 #include <memory>
-#include <span>
 #include <stdexcept>
 #include <string>
 
@@ -25,11 +24,5 @@ std::runtime_error cannot_write(const std::string& path);
 File open_to_read(const std::string& path);
 // The size in bytes of an open file, wherever its position is.
 uint64_t size_of(std::FILE* file);
-
-// Opens a file to be written. Its former content is lost, and missing folders are made. Throws cannot_write.
-File open_to_write(const std::string& path);
-void write_all(std::FILE* file, std::span<const uint8_t> bytes, const std::string& path);
-// Writes the buffered rest and closes. Throws cannot_write: a full disk may be reported only here.
-void close_written(File& file, const std::string& path);
 
 } // namespace millrace::handlers

@@ -43,7 +43,7 @@ class RawWriter final : public Handler {
   }
 
   void drain() override { file_.close(); }
-  void stop() override { file_.abandon(); }
+  void stop() override { file_.break_off(); }
   void interrupt() override { file_.interrupt(); }
 
  private:

@@ -101,6 +101,13 @@ void WrittenFile::put(std::span<const uint8_t> bytes) {
   }
 }
 
+void WrittenFile::write_front(std::span<const uint8_t> bytes) {
+  flush();
+  if (::lseek(descriptor_, 0, SEEK_SET) != 0) fail(std::strerror(errno));
+  put(bytes);
+  if (::lseek(descriptor_, 0, SEEK_END) < 0) fail(std::strerror(errno));
+}
+
 void WrittenFile::close() {
   if (descriptor_ < 0) return;
   begin();
@@ -116,6 +123,14 @@ void WrittenFile::abandon() {
   if (is_new_ && !has_begun_ && !waits_) ::unlink(path_.c_str());
   ::close(descriptor_);
   descriptor_ = -1;
+}
+
+void WrittenFile::break_off() noexcept {
+  try {
+    if (descriptor_ >= 0 && has_begun_ && !waits_) flush();
+  } catch (const std::exception&) { // it was closed; the run ends by another failure
+  }
+  abandon();
 }
 
 // Closes the file first: a failed write is not tried again.

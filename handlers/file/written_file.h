@@ -28,17 +28,22 @@ class WrittenFile {
   // Marks the end of a value: a pipe's reader gets it now. A regular file is written later, when more has been
   // collected.
   void end_value();
+  // Writes what was collected: a reader of a regular file has it now.
+  void flush();
+  // Writes over the first bytes of a regular file, as many as there are.
+  void write_front(std::span<const uint8_t> bytes);
   // Writes the buffered rest and closes. Does nothing if nothing is open.
   void close();
   // Closes without writing the buffered rest. A file that open() has made is gone if nothing was written.
   void abandon();
+  // The run has broken off: a regular file keeps what was collected, if it can. Nothing is waited for.
+  void break_off() noexcept;
   void interrupt() { wait_.interrupt(); }
 
  private:
   int open_pipe();
   void begin();
   void put(std::span<const uint8_t> bytes);
-  void flush();
   [[noreturn]] void fail(const std::string& why);
 
   std::string path_;

@@ -4,7 +4,7 @@
 #include <optional>
 #include <stdexcept>
 
-#include "handlers/file/open.h"
+#include "handlers/file/written_file.h"
 #include "handlers/record/any_records.h"
 #include "handlers/record/json_line.h"
 
@@ -24,9 +24,9 @@ width, height, score, label, id), millrace.Rate (per_second, span_ns, interval_c
 millrace.Latency (p50_us, p99_us, max_us, count) of stats.latency, and every type of a plugin that
 declares its fields, which `inspect` shows at the port.
 
-Missing folders of `path` are created. The file is replaced at the start and complete after the end.
-With `flush` a line can be read as soon as its tick is done. /dev/stdout is a path too. A failed
-write is a failure.
+Missing folders of `path` are created. The file is replaced at the first value and complete after
+the end. With `flush` a line can be read as soon as its tick is done. `-` is standard output, and a
+FIFO is opened once a reader opens it. A failed write is a failure.
 
     record.from_json path=examples/data/boxes.jsonl ! record.to_json path=out/boxes.jsonl
 )"[1];
@@ -47,21 +47,22 @@ class ToJson final : public Handler {
           list_layouts(known_layouts()) + ", and types that have a function fields()");
   }
 
-  void start() override { file_ = open_to_write(*path_); }
+  void start() override { file_.open(*path_); }
 
   void process(Tick& tick, Cpu&) {
-    if (!file_) throw std::logic_error("'" + *path_ + "' is closed");
     const mr_input& in = in_.raw(tick);
     const mr_header& header = in.value->header;
     const RecordLayout& layout = layout_of(header.schema, header.layout);
     text_.clear();
     append_record_line(text_, tick.index(), header.pts_ns, layout, in.data, in.value->as.records.count);
-    write_all(file_.get(), {reinterpret_cast<const uint8_t*>(text_.data()), text_.size()}, *path_);
-    if (flush_ && std::fflush(file_.get()) != 0) throw cannot_write(*path_);
+    file_.write({reinterpret_cast<const uint8_t*>(text_.data()), text_.size()});
+    file_.end_value();
+    if (flush_) file_.flush();
   }
 
-  void drain() override { close_written(file_, *path_); }
-  void stop() override { file_.reset(); }
+  void drain() override { file_.close(); }
+  void stop() override { file_.break_off(); }
+  void interrupt() override { file_.interrupt(); }
 
  private:
   static void check_known(const Format& in) {
@@ -81,9 +82,9 @@ class ToJson final : public Handler {
   }
 
   Input<Any> in_{*this, "in", of_records, help("records of a type that says its fields")};
-  Param<std::string> path_{*this, "path", "", "the file to write", required, writes_path};
+  Param<std::string> path_{*this, "path", "", "the file to write; -: standard output", required, writes_path};
   Param<bool> flush_{*this, "flush", false, "a line is in the file when its tick is done"};
-  File file_;
+  WrittenFile file_;
   std::string text_;                // the line being written
   std::optional<RecordLayout> own_; // the layout of a plugin's type
   uint64_t own_schema_ = 0;

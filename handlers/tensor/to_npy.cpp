@@ -3,11 +3,13 @@
 
 #include <algorithm>
 #include <optional>
+#include <span>
 #include <stdexcept>
+#include <string>
 #include <vector>
 
 #include "handlers/file/numbered_path.h"
-#include "handlers/file/open.h"
+#include "handlers/file/written_file.h"
 #include "handlers/tensor/npy.h"
 
 namespace millrace::handlers {
@@ -23,7 +25,8 @@ it holds nothing.
 
 Whole and floating-point numbers of 8 to 64 bits are written unchanged, in row-major order whatever
 the strides. bfloat16 and vectors as elements have no name in NumPy and are refused. Missing folders
-of the path are created, and files of the same name replaced. A failed write is a failure.
+of the path are created, and files of the same name replaced at their first value. A failed write is
+a failure.
 
     test.number count=20 size=3 ! tensor.to_npy path=out/numbers.npy
 )"[1];
@@ -37,13 +40,14 @@ class ToNpy final : public Handler {
     dtype_ = {in.dtype_code, in.dtype_bits, in.dtype_lanes};
     shape_.assign(in.shape, in.shape + in.rank);
     if (in.dtype_bits > 0) check(dtype_);
+    if (*path_ == "-") throw std::invalid_argument("tensor.to_npy writes files, and '-' is standard output");
     target_.emplace(*path_); // reports a mistake in the path before the run
   }
 
   void start() override {
     count_ = 0;
     closed_ = false;
-    if (!target_->numbered()) file_ = open_to_write(*path_);
+    if (!target_->numbered()) file_.open(*path_);
   }
 
   void process(Tick& tick, Cpu&) {
@@ -58,27 +62,33 @@ class ToNpy final : public Handler {
 
   void drain() override {
     closed_ = true;
-    if (!file_) return;
-    if (std::fseek(file_.get(), 0, SEEK_SET) != 0) throw cannot_write(*path_);
-    write_header();
-    close_written(file_, *path_);
+    if (!file_.is_open()) return;
+    if (count_ > 0)
+      file_.write_front(bytes_of(header()));
+    else
+      file_.write(bytes_of(header()));
+    file_.close();
   }
   void stop() override {
-    file_.reset();
+    file_.break_off();
     closed_ = true;
   }
+  void interrupt() override { file_.interrupt(); }
 
  private:
   static void check(DType dtype) {
     if (!npy_has(dtype)) throw std::invalid_argument("NumPy has no such numbers as these tensors hold");
   }
 
+  static std::span<const uint8_t> bytes_of(const std::string& text) {
+    return {reinterpret_cast<const uint8_t*>(text.data()), text.size()};
+  }
+
   void write_one(const TensorView& tensor, const std::string& path) {
-    File file = open_to_write(path);
-    const std::string header = npy_header(tensor.dtype(), tensor.shape());
-    write_all(file.get(), {reinterpret_cast<const uint8_t*>(header.data()), header.size()}, path);
-    write_elements(file.get(), tensor, path);
-    close_written(file, path);
+    file_.open(path);
+    file_.write(bytes_of(npy_header(tensor.dtype(), tensor.shape())));
+    write_elements(tensor);
+    file_.close();
   }
 
   void stack(const TensorView& tensor) {
@@ -86,33 +96,33 @@ class ToNpy final : public Handler {
     if (count_ == 0) {
       dtype_ = tensor.dtype();
       shape_.assign(tensor.shape().begin(), tensor.shape().end());
-      write_header(); // says 0 for now, and reserves the space
+      file_.write(bytes_of(header())); // says 0 for now, and reserves the space
     }
     if (tensor.dtype() != dtype_ ||
         !std::equal(shape_.begin(), shape_.end(), tensor.shape().begin(), tensor.shape().end()))
       throw std::invalid_argument(
           "the tensors differ in type or shape, so they cannot be stacked in one file; a path "
           "with {index} gives a file for each");
-    write_elements(file_.get(), tensor, *path_);
+    write_elements(tensor);
     ++count_;
   }
 
-  // Writes a header that is as long as the longest one that may be written over it.
-  void write_header() {
+  // As long as the longest one that may be written over it.
+  std::string header() const {
     std::vector<int64_t> stacked = shape_;
     stacked.insert(stacked.begin(), INT64_MAX);
     const DType dtype = dtype_.bits > 0 ? dtype_ : dtype_of<uint8_t>();
     const size_t longest = npy_header(dtype, stacked).size();
     stacked[0] = count_;
-    const std::string header = npy_header(dtype, stacked, longest);
-    write_all(file_.get(), {reinterpret_cast<const uint8_t*>(header.data()), header.size()}, *path_);
+    return npy_header(dtype, stacked, longest);
   }
 
-  void write_elements(std::FILE* file, const TensorView& tensor, const std::string& path) {
+  void write_elements(const TensorView& tensor) {
     const size_t element = tensor.dtype().bits / 8;
     dense_.resize(static_cast<size_t>(tensor.element_count()) * element);
     copy_row_major(tensor.data(), tensor.shape(), tensor.strides(), element, dense_.data());
-    write_all(file, dense_, path);
+    file_.write(dense_);
+    file_.end_value();
   }
 
   Input<Tensor> in_{*this, "in", dtypes(MR_DTYPES_ALL & ~uint32_t{MR_DTYPES_BFLOAT16}),
@@ -120,7 +130,7 @@ class ToNpy final : public Handler {
   Param<std::string> path_{*this, "path", "", "the file, or with {index} the files, to write", required, writes_path};
 
   std::optional<NumberedPath> target_;
-  File file_;                  // the file of a stack
+  WrittenFile file_;           // holds a stack, or one value
   DType dtype_{0, 0, 1};       // dtype of a stack's values
   std::vector<int64_t> shape_; // shape of one of them
   int64_t count_ = 0;          // number of them

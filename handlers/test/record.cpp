@@ -1,11 +1,10 @@
 // test.record: writes down what reached the end of a graph.
 #include <millrace/handler.h>
 
-#include <cerrno>
+#include <array>
 #include <cstdio>
-#include <cstring>
-#include <memory>
 
+#include "handlers/file/written_file.h"
 #include "handlers/test/mixing.h"
 
 namespace millrace::handlers {
@@ -14,8 +13,8 @@ namespace {
 constexpr const char* kRecordManual = &R"(
 Writes a line of text for every tick: the index, which inputs had a value (one character an edge, 1
 or 0), and a hash of all their numbers. It takes up to eight tensors of int64, any of which may be
-missing. The file is replaced at the start and complete after the end. Tests that run one graph in
-many ways compare this file.
+missing. The file is replaced at the first value and complete after the end. Tests that run one
+graph in many ways compare this file.
 
     test.number count=100 seed=7 ! test.record path=numbers.txt
 )"[1];
@@ -24,13 +23,9 @@ class TickRecorder final : public Handler {
  public:
   TickRecorder() { blocking(); }
 
-  void start() override {
-    file_.reset(std::fopen(path_->c_str(), "wb"));
-    if (!file_) refuse();
-  }
+  void start() override { file_.open(*path_); }
 
   void process(Tick& tick, Cpu&) {
-    if (!file_) throw std::logic_error("'" + *path_ + "' is closed");
     char present[9] = {};
     uint64_t hash = 0;
     for (uint32_t i = 0; i < in_.count(); ++i) {
@@ -38,27 +33,22 @@ class TickRecorder final : public Handler {
       present[i] = there ? '1' : '0';
       hash = joined(hash, there ? hash_of(in_(tick, i).elements<int64_t>()) : kAbsent);
     }
-    if (std::fprintf(file_.get(), "%llu %s %016llx\n", static_cast<unsigned long long>(tick.index()), present,
-                     static_cast<unsigned long long>(hash)) < 0)
-      refuse();
+    std::array<char, 64> line; // 20 digits, 8 edges, 16 digits
+    const int size =
+        std::snprintf(line.data(), line.size(), "%llu %s %016llx\n", static_cast<unsigned long long>(tick.index()),
+                      present, static_cast<unsigned long long>(hash));
+    file_.write({reinterpret_cast<const uint8_t*>(line.data()), static_cast<size_t>(size)});
+    file_.end_value();
   }
 
-  void drain() override {
-    if (file_ && std::fclose(file_.release()) != 0) refuse();
-  }
-  void stop() override { file_.reset(); }
+  void drain() override { file_.close(); }
+  void stop() override { file_.break_off(); }
+  void interrupt() override { file_.interrupt(); }
 
  private:
-  struct Close {
-    void operator()(std::FILE* file) const { std::fclose(file); }
-  };
-  [[noreturn]] void refuse() const {
-    throw std::runtime_error("cannot write '" + *path_ + "': " + std::strerror(errno));
-  }
-
   Inputs<Tensor> in_{*this, "in", 8, optional, dtypes<int64_t>(), help("of any shape")};
   Param<std::string> path_{*this, "path", "", "the file to write", required, writes_path};
-  std::unique_ptr<std::FILE, Close> file_;
+  WrittenFile file_;
 };
 
 } // namespace

@@ -16,6 +16,7 @@
 #include "node/documents.h"
 #include "node/kept_brief.h"
 #include "node/offers.h"
+#include "observe/printable.h"
 
 namespace millrace::cli {
 
@@ -146,23 +147,41 @@ Compiled compile(const PipelineOptions& options, bool warn, std::shared_ptr<plug
   return compiled;
 }
 
-Compiled compile_node(const PipelineOptions& options) {
-  graph::Graph graph = load(options);
-  const std::optional<node::KeptBrief> kept = last_brief(graph);
-  if (!kept || decides_for_itself(options)) return compile(options, true);
-  require_node(graph, options.node);
+namespace {
+
+// The plan that the nodes agreed on. Throws Failure: MR0805 if this program cannot read it.
+Compiled compile_agreed(const PipelineOptions& options, graph::Graph graph, const node::KeptBrief& kept) {
   embed::Choices choices = choices_of(options, false);
   choices.elsewhere = true;
   Compiled compiled;
   compiled.registry = registry_for(graph, {}, options, true);
   compiled.told = std::make_unique<node::ToldHandlers>();
   embed::Preparation preparation(std::move(graph), *compiled.registry, exec::host_table(), choices);
-  node::Decided decided = node::read_brief(kept->body, "", preparation, *compiled.told);
+  node::Decided decided = node::read_brief(kept.body, "", preparation, *compiled.told);
   preparation.use_machine(node::read_machine(decided.machines[options.node], options.node));
   plan::Options chosen = node::options_by(decided, preparation, options.node);
-  chosen.notes.insert(chosen.notes.begin(), "as the nodes agreed on it at " + kept->when);
+  chosen.notes.insert(chosen.notes.begin(), "as the nodes agreed on it at " + kept.when);
   compiled.composition = std::make_unique<embed::Composition>(std::move(preparation), chosen);
   return compiled;
+}
+
+} // namespace
+
+Compiled compile_node(const PipelineOptions& options) {
+  graph::Graph graph = load(options);
+  const std::optional<node::KeptBrief> kept = last_brief(graph);
+  if (!kept || decides_for_itself(options)) return compile(options, true);
+  require_node(graph, options.node);
+  try {
+    return compile_agreed(options, std::move(graph), *kept);
+  } catch (const Failure& failure) {
+    if (failure.error().code != code::other_version) throw;
+    std::fprintf(
+        stderr,
+        "warning %s: what the nodes agreed on at %s was kept by another version of millrace and is not used: %s\n",
+        format_code(failure.error().code).c_str(), kept->when.c_str(), printable(failure.error().what).c_str());
+    return compile(options, false); // its plugins have had their warnings
+  }
 }
 
 embed::Preparation NodePipeline::prepare() const { return {graph, *registry, exec::host_table(), choices}; }

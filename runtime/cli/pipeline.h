@@ -24,8 +24,8 @@ Compiled compile(const PipelineOptions& options, bool warn, std::shared_ptr<plug
                  std::vector<Error>* kept = nullptr);
 
 // The plan of the node that the options name, as the nodes last agreed on it. If they never did, or not here, or if
-// the options name devices, threads, a machine, a clock or facts, it is the plan that this machine makes alone. Throws
-// Failure.
+// the options name devices, threads, a machine, a clock or facts, it is the plan that this machine makes alone. So it
+// is, after a warning, if another version of the program kept what they agreed on. Throws Failure.
 Compiled compile_node(const PipelineOptions& options);
 
 // A pipeline of which this process runs one node.

@@ -37,11 +37,11 @@ void Outbox::add(Head head, const ByteWriter& body) {
   add_piece({begin, size});
 }
 
-bool Outbox::add_farewell(RecordType type, Fault code) {
+bool Outbox::add_farewell(RecordType type, Fault code, std::string_view sentence) {
   if (!has_room(kFarewellBytesMax)) return false;
-  ByteWriter sentence = body(kFarewellBytesMax);
-  write_farewell({code, sentence_of(code)}, sentence);
-  add(type, sentence);
+  ByteWriter farewell = body(kFarewellBytesMax);
+  write_farewell({code, sentence}, farewell);
+  add(type, farewell);
   return true;
 }
 

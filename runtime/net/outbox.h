@@ -27,7 +27,7 @@ class Outbox {
   void add(Head head, const ByteWriter& body);
   void add(RecordType type, const ByteWriter& body) { add({type, 0, 0, 0, 0, 0}, body); }
   // REFUSE or GOAWAY, with the reason's own sentence. False if there is no room.
-  bool add_farewell(RecordType type, Fault code);
+  bool add_farewell(RecordType type, Fault code, std::string_view sentence);
   // DATA, whose body stays where it is until it was sent.
   void add_data(Head head, Bytes body);
   // When the record that was added last has gone, take_mark() gives the crossing and number in its head.

@@ -9,6 +9,15 @@
 
 namespace millrace::net {
 
+namespace {
+
+std::string versions_of(uint16_t least, uint16_t most) {
+  const std::string first = "mrl/" + std::to_string(least);
+  return least == most ? first : first + " to mrl/" + std::to_string(most);
+}
+
+} // namespace
+
 Session::Session(const SessionOptions& options)
     : options_(options),
       random_(options.seed),
@@ -155,10 +164,17 @@ void Session::write_hello(RecordType type, uint32_t lane) {
   lanes_[lane].outbox.add(type, body);
 }
 
-Fault Session::check_peer(const Hello& hello) const {
+Fault Session::check_peer(const Hello& hello) {
   const Self& self = options_.self;
+  other_version_.clear();
   if (hello.node != options_.peer) return Fault::node;
-  if (hello.version_least > self.version_most || hello.version_most < self.version_least) return Fault::version;
+  if (hello.version_least > self.version_most || hello.version_most < self.version_least) {
+    const std::string own = versions_of(self.version_least, self.version_most);
+    const std::string other = versions_of(hello.version_least, hello.version_most);
+    other_version_ = std::string(sentence_of(Fault::version)) + ": the one that dials speaks " +
+                     (options_.dials ? own : other) + ", the other one " + (options_.dials ? other : own);
+    return Fault::version;
+  }
   if ((hello.mandatory & ~self.features) != 0 || (self.mandatory & ~hello.features) != 0) return Fault::feature;
   const bool compares_plans = !options_.plan_comes_later || hello.lane > 0;
   if (compares_plans && (!follows_ || hello.run != self.run || hello.brief != self.brief)) return Fault::plan;
@@ -167,7 +183,11 @@ Fault Session::check_peer(const Hello& hello) const {
 
 Fault Session::accept(const Hello& hello, bool checks_bodies, int64_t now_ns) {
   if (gone_) return Fault::leaving;
-  if (const Fault fault = check_peer(hello); fault != Fault::none) return fault;
+  if (const Fault fault = check_peer(hello); fault != Fault::none) {
+    const bool is_other_program = fault == Fault::version || fault == Fault::feature;
+    if (is_other_program && hello.lane == 0) tell(EventType::refused, 0, fault, refusal(fault));
+    return fault;
+  }
   if (hello.lane == 0) return accept_control(hello, checks_bodies, now_ns);
   // A data connection may overtake the answer on the control connection.
   const bool is_proposed = hello.pairing == proposed_ && hello.session == proposed_session_;
@@ -292,21 +312,25 @@ void Session::drop_all(int64_t now_ns) {
   for (uint32_t lane = 0; lane < lanes_.size(); ++lane) drop(lane, now_ns);
 }
 
+std::string_view Session::refusal(Fault fault) const {
+  return fault == Fault::version && !other_version_.empty() ? std::string_view(other_version_) : sentence_of(fault);
+}
+
 // Says why, if the connection is not in the middle of much, and closes.
 void Session::refuse(uint32_t lane, Fault fault, int64_t now_ns) {
   Lane& connection = lanes_[lane];
-  tell(EventType::refused, lane, fault, sentence_of(fault));
+  tell(EventType::refused, lane, fault, refusal(fault));
   connection.redial.refused(now_ns);
   connection.inbox.begin(false); // nothing of it is read any more, and room() has room again
-  if (!connection.outbox.add_farewell(RecordType::refuse, fault)) return drop(lane, now_ns);
+  if (!connection.outbox.add_farewell(RecordType::refuse, fault, refusal(fault))) return drop(lane, now_ns);
   connection.state = Lane::State::closing;
   connection.give_up_at_ns = now_ns + kSecond;
 }
 
-size_t write_refusal(Fault fault, bool checks_bodies, std::span<std::byte> bytes) {
+size_t write_refusal(Fault fault, std::string_view sentence, bool checks_bodies, std::span<std::byte> bytes) {
   Outbox outbox;
   outbox.begin(checks_bodies);
-  outbox.add_farewell(RecordType::refuse, fault);
+  outbox.add_farewell(RecordType::refuse, fault, sentence);
   const Bytes whole = outbox.pieces()[0];
   MR_ASSERT(whole.size() <= bytes.size(), "a refusal has room");
   std::copy(whole.begin(), whole.end(), bytes.begin());

@@ -123,8 +123,11 @@ class Session {
   // The connection that was asked for is there. `checks_bodies`: its transport does not.
   void dialled(uint32_t lane, bool checks_bodies, int64_t now_ns);
   // A peer has dialled and said this. If the answer is a fault, tell it by write_refusal() and close; else the
-  // connection is lane `hello.lane` from now on, in place of the one that it had.
+  // connection is lane `hello.lane` from now on, in place of the one that it had. The owner hears of it (`refused`) if
+  // the two have no version in common, or one lacks a feature that the other one needs.
   Fault accept(const Hello& hello, bool checks_bodies, int64_t now_ns);
+  // The sentence of a fault that accept() has just answered.
+  std::string_view refusal(Fault fault) const;
   // The connection is gone, or could not be made.
   void cut(uint32_t lane, int64_t now_ns);
 
@@ -182,7 +185,7 @@ class Session {
   Hello hello(uint32_t lane) const;
   void tell(EventType type, uint32_t lane, Fault fault = {}, std::string_view sentence = {});
 
-  Fault check_peer(const Hello& hello) const;
+  Fault check_peer(const Hello& hello);
   Fault accept_control(const Hello& hello, bool checks_bodies, int64_t now_ns);
   void begin_proposed(int64_t now_ns);
   void begin_pairing(uint64_t pairing, uint64_t peer_session);
@@ -249,9 +252,10 @@ class Session {
   std::array<Event, kEventsMax> events_{};
   size_t event_begin_ = 0, event_end_ = 0;
   std::array<char, kSentenceBytesMax> sentence_{};
+  std::string other_version_; // the sentence of Fault::version for the last HELLO; "": it fits
 };
 
 // A whole REFUSE record, for a connection that has no session.
-size_t write_refusal(Fault fault, bool checks_bodies, std::span<std::byte> bytes);
+size_t write_refusal(Fault fault, std::string_view sentence, bool checks_bodies, std::span<std::byte> bytes);
 
 } // namespace millrace::net

@@ -256,7 +256,9 @@ void Session::write_states(int64_t now_ns) {
 
 // GOAWAY: first that one side leaves, then that all that this side had to send has arrived.
 void Session::write_farewells() {
-  const auto write = [&](Fault code) { return lanes_[0].outbox.add_farewell(RecordType::go_away, code); };
+  const auto write = [&](Fault code) {
+    return lanes_[0].outbox.add_farewell(RecordType::go_away, code, sentence_of(code));
+  };
   if (leaving_ && !told_leaving_) told_leaving_ = write(Fault::leaving);
   if (!(leaving_ || peer_leaving_) || told_drained_) return;
   if (!options_.dials && !peer_drained_) return;

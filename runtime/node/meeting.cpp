@@ -150,6 +150,7 @@ void Meeting::hear(Peer& peer, const net::Event& event, const std::string& why) 
     case back:
       set_away(peer, false);
       peer.refused_since_ns = peer.other_since_ns = INT64_MAX;
+      peer.other_version.reset();
       if (coordinates()) {
         if (event.type == met) {
           if (peer.link != 0) coordinator_->gone(peer.link, now_ns());
@@ -204,9 +205,34 @@ void Meeting::hear_refusal(Peer& peer, const net::Event& event) {
     return;
   }
   peer.why = sentence;
+  if (event.fault == net::Fault::version || event.fault == net::Fault::feature) return hear_other_version(peer);
   const bool is_second = event.fault == net::Fault::running_already && event.type == net::EventType::was_refused;
   if (!is_second || &peer != coordinator_peer_) return;
   peer.refused_since_ns = std::min(peer.refused_since_ns, now_ns());
+}
+
+// Waiting is of no use to a member, which ends. The coordinator waits on: once the other program is installed, somebody
+// starts that node again.
+void Meeting::hear_other_version(Peer& peer) {
+  Error error{code::other_version,
+              name_ + " and " + peer.plan.name + " have versions of millrace that cannot talk to each other",
+              {},
+              {peer.why, name_ + " is millrace " + options_.program, "install the same version of millrace on both"},
+              "",
+              ""};
+  const bool is_news = !peer.other_version || peer.other_version->notes != error.notes;
+  peer.other_version = error;
+  if (&peer == coordinator_peer_)
+    end_by(std::move(error));
+  else if (coordinates() && is_news)
+    options_.tell("refused " + peer.plan.name + ": " + format_error(error));
+}
+
+// This node ends alone; the others hear only that it has left.
+void Meeting::end_by(Error error) {
+  if (is_started_)
+    add({.type = Task::Type::fail, .failure = fleet::RunFailure{error, name_, "", fleet::kNoTick, true}});
+  add({.type = Task::Type::over, .error = std::move(error)});
 }
 
 // The process before this one may just have died: it is heard no more within 3 s, and then this one has its place.
@@ -214,15 +240,12 @@ void Meeting::look_at_second(int64_t now_ns) {
   if (coordinates() || coordinator_peer_->refused_since_ns == INT64_MAX) return;
   if (now_ns - coordinator_peer_->refused_since_ns < kSecondProcessNs) return;
   coordinator_peer_->refused_since_ns = INT64_MAX;
-  Error error{code::running_already,
-              name_ + " is running already",
-              {},
-              {"another process of this name takes part; stop one of the two"},
-              "",
-              ""};
-  if (is_started_)
-    add({.type = Task::Type::fail, .failure = fleet::RunFailure{error, name_, "", fleet::kNoTick, true}});
-  add({.type = Task::Type::over, .error = std::move(error)});
+  end_by({code::running_already,
+          name_ + " is running already",
+          {},
+          {"another process of this name takes part; stop one of the two"},
+          "",
+          ""});
 }
 
 // The attempt before has tried all addresses. If the peer was at one of them, it has been met.
@@ -330,6 +353,9 @@ void Meeting::say_prepared() {
   if (!prepared_) return;
   const bool is_long = now_ns() - prepared_since_ns_ >= kLinksWithinNs;
   const auto is_missed = [&](const embed::LinkEnd& end) { return end.waits || !is_long; };
+  for (const Peer& peer : peers_)
+    if (peer.other_version && !peer.ends.empty())
+      return member_.unable(*std::exchange(prepared_, std::nullopt), *peer.other_version);
   for (const Peer& peer : peers_)
     if (peer.is_away && std::any_of(peer.ends.begin(), peer.ends.end(), is_missed)) return;
   member_.prepared(*std::exchange(prepared_, std::nullopt), "{}");

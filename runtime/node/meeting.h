@@ -137,6 +137,7 @@ class Meeting {
     bool follows = false;
     bool is_away = true;
     int64_t away_since_ns = INT64_MAX;    // INT64_MAX: it is there, or was never
+    std::optional<Error> other_version;   // why the two cannot talk, while that is so
     int64_t refused_since_ns = INT64_MAX; // as a second process of this node
     fleet::Link link = 0;                 // on the coordinator: the process that was met last
     std::string why;                      // it cannot be reached
@@ -165,6 +166,8 @@ class Meeting {
   void join(const PeerPlan& plan);
   void hear(Peer& peer, const net::Event& event, const std::string& why);
   void hear_refusal(Peer& peer, const net::Event& event);
+  void hear_other_version(Peer& peer);
+  void end_by(Error error);
   void tell_presence(const Peer& peer, bool away) const;
   void set_away(Peer& peer, bool away);
   void look();

@@ -124,14 +124,15 @@ void Offers::refuse_everywhere(const graph::Handler& declared) const {
   };
   add(coordinator_, preparation_.unable());
   for (const auto& [node, offer] : others_)
-    add(node, reading(offer_of(node), [&] { return offer.value("unable", std::map<std::string, std::string>{}); }));
+    add(node, reading(offer_of(node),
+                      [&offer = offer] { return offer.value("unable", std::map<std::string, std::string>{}); }));
   throw Failure(std::move(error));
 }
 
 std::map<std::string, std::string> Offers::machines() const {
   std::map<std::string, std::string> machines = {{coordinator_, write_machine(preparation_).dump()}};
   for (const auto& [node, offer] : others_)
-    machines[node] = reading(offer_of(node), [&] { return offer.at("machine").dump(); });
+    machines[node] = reading(offer_of(node), [&offer = offer] { return offer.at("machine").dump(); });
   return machines;
 }
 

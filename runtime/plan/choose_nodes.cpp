@@ -82,7 +82,7 @@ Machine join_machines(const std::vector<NodeMachine>& machines, const std::vecto
   for (const auto& [node, machine] : machines) {
     const bool coordinates = node == machines[0].node;
     if (!coordinates) joined.workers_elsewhere[node] = machine.workers;
-    const auto renamed = [&](Domain domain) {
+    const auto renamed = [&, &node = node](Domain domain) { // Clang 14 captures a structured binding by name alone
       domain.name = full_name(node, domain.name);
       domain.node = coordinates ? "" : node;
       return domain;

@@ -20,9 +20,11 @@ import tempfile
 import time
 import unittest
 
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
+from under_way import SECONDS_MAX, UnderWay  # noqa: E402: found by the line above
+
 MILLRACE = TROUBLE = ""
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-SECONDS_MAX = 60
 SIGNALS = int(os.environ.get("MILLRACE_SIGNALS", "40"))
 TAKEN = (signal.SIGHUP, signal.SIGINT, signal.SIGTERM, signal.SIGQUIT)
 
@@ -32,7 +34,7 @@ def bad(**params):
     return f"test.pattern width=64 height=48 ! trouble.bad name=bad {words} ! null.sink"
 
 
-class Run:
+class Run(UnderWay):
     """The command under way, with what it says and when."""
 
     def __init__(self, test, line, *arguments, report=None, **options):
@@ -40,16 +42,9 @@ class Run:
             for number in TAKEN:
                 signal.signal(number, signal.SIG_DFL)
 
-        self.report_path = report or test.folder / f"report-{random.random()}.json"
-        self.process = subprocess.Popen([MILLRACE, "run", line, "--plugin-path", TROUBLE, "--json", str(self.report_path),
-                                         *map(str, arguments)],
-                                        cwd=test.folder, stdin=subprocess.DEVNULL, stderr=subprocess.PIPE,
-                                        preexec_fn=as_from_a_terminal, env={**os.environ, "MILLRACE_MACHINE": ""},
-                                        **options)
-        test.addCleanup(self.process.stderr.close)
-        test.addCleanup(self.process.wait)
-        test.addCleanup(self.process.kill)
-        self.said = ""
+        super().__init__(test, "the run", report or test.folder / f"report-{random.random()}.json",
+                         [MILLRACE, "run", line, "--plugin-path", TROUBLE, *arguments],
+                         preexec_fn=as_from_a_terminal, env={**os.environ, "MILLRACE_MACHINE": ""}, **options)
 
     def takes_signals(self):
         """Waits until the command has taken the signals from the system, which is the first thing it does."""
@@ -63,23 +58,8 @@ class Run:
     def until(self, words, seconds=SECONDS_MAX):
         """Reads until it said the words; how long that took."""
         begin = time.monotonic()
-        while words not in self.said:
-            left = begin + seconds - time.monotonic()
-            if left <= 0 or not select.select([self.process.stderr], [], [], left)[0]:
-                raise AssertionError(f"'{words}' was not said within {seconds} s: {self.said}")
-            got = os.read(self.process.stderr.fileno(), 65536)
-            if not got:
-                raise AssertionError(f"'{words}' was not said: {self.said}")
-            self.said += got.decode(errors="replace")
+        super().until(re.escape(words), seconds)
         return time.monotonic() - begin
-
-    def end(self, seconds=SECONDS_MAX):
-        code = self.process.wait(seconds)
-        self.said += self.process.stderr.read().decode(errors="replace")
-        return code
-
-    def report(self):
-        return json.loads(self.report_path.read_text())
 
 
 class Ending(unittest.TestCase):

@@ -5,16 +5,15 @@ A test sets MILLRACE, the path of the command, before the first one starts.
 import json
 import os
 import pathlib
-import re
-import select
-import signal
 import subprocess
+import sys
 import tempfile
-import time
 import unittest
 
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
+from under_way import SECONDS_MAX, UnderWay  # noqa: E402: found by the line above
+
 MILLRACE = ""
-SECONDS_MAX = 60
 
 # A picture goes to the other node and comes back.
 THERE_AND_BACK = """
@@ -27,49 +26,14 @@ handlers:
 """
 
 
-class Process:
-    """A node under way, with what it says on stderr."""
+class Process(UnderWay):
+    """A node under way."""
 
     def __init__(self, test, machine, node, *arguments):
-        self.report_path = test.folder / f"{node}-{len(test.processes)}.json"
+        super().__init__(test, node, test.folder / f"{node}-{len(test.processes)}.json",
+                         [MILLRACE, "run", test.pipeline, "--node", node, *arguments], env=test.environment(machine))
         self.node = node
-        self.process = subprocess.Popen(
-            [MILLRACE, "run", str(test.pipeline), "--node", node, "--json", str(self.report_path), *map(str, arguments)],
-            cwd=test.folder, stdin=subprocess.DEVNULL, stderr=subprocess.PIPE, env=test.environment(machine))
         test.processes.append(self)
-        test.addCleanup(self.process.stderr.close)
-        test.addCleanup(self.process.wait)
-        test.addCleanup(self.process.kill)
-        test.addCleanup(self.process.send_signal, signal.SIGCONT)
-        self.said = ""
-
-    def until(self, words, seconds=SECONDS_MAX):
-        """Reads until it said something that matches; the match."""
-        end = time.monotonic() + seconds
-        while not (match := re.search(words, self.said)):
-            left = end - time.monotonic()
-            if left <= 0 or not select.select([self.process.stderr], [], [], left)[0]:
-                raise AssertionError(f"{self.node} did not say '{words}' within {seconds} s: {self.said}")
-            got = os.read(self.process.stderr.fileno(), 65536)
-            if not got:
-                raise AssertionError(f"{self.node} did not say '{words}': {self.said}")
-            self.said += got.decode(errors="replace")
-        return match
-
-    def end(self, seconds=SECONDS_MAX):
-        """Its exit code."""
-        end = time.monotonic() + seconds
-        while got := self.read(end - time.monotonic()):
-            self.said += got.decode(errors="replace")
-        return self.process.wait(max(end - time.monotonic(), 1))
-
-    def read(self, seconds):
-        if not select.select([self.process.stderr], [], [], max(seconds, 0))[0]:
-            raise AssertionError(f"{self.node} does not end: {self.said}")
-        return os.read(self.process.stderr.fileno(), 65536)
-
-    def report(self):
-        return json.loads(self.report_path.read_text())
 
 
 class Fleet(unittest.TestCase):

@@ -196,6 +196,22 @@ class Places(Fleet):
                 self.assertIn("sim:0", alone["domains"])
                 self.assertFalse([note for note in alone["notes"] if "agreed" in note])
 
+    def test_7_3_what_another_version_kept_of_the_nodes_plan_is_not_used_and_the_plan_is_made_without_it(self):
+        self.write(THERE_AND_BACK)
+        edge, gpu = self.both()
+        self.ends(edge, 0)
+        self.ends(gpu, 0)
+        kept, = (self.folder / "gpu" / "millrace" / "briefs").iterdir()
+        kept.write_text(json.dumps({**json.loads(kept.read_text()), "clock": "of a later version"}))
+        result = subprocess.run([fleet.MILLRACE, "plan", str(self.pipeline), "--node", "gpu", "--json"], capture_output=True,
+                                text=True, timeout=SECONDS_MAX, env=self.environment("gpu"))
+        self.assertEqual(result.returncode, 0, result.stderr)
+        self.assertRegex(result.stderr, r"^warning MR0805: what the nodes agreed on at .* ago was kept by another version of "
+                                        r"millrace and is not used: .*its clock mode is not known here\n$")
+        plan = json.loads(result.stdout)
+        self.assertEqual(plan["handlers"]["blur"]["node"], "gpu")
+        self.assertFalse([note for note in plan["notes"] if "agreed" in note])
+
     def test_a_handler_that_names_no_node_runs_on_the_one_that_has_its_plugin(self):
         self.write(THERE_AND_BACK.replace("type: image.blur, node: gpu", "type: trouble.bad"))
         edge, gpu = self.edge(), self.other("gpu", "--plugin-path", TROUBLE)

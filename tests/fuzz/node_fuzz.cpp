@@ -2,11 +2,13 @@
 // NODE_FUZZ_SEEDS=FOLDER: first writes there what nodes say themselves.
 #include "tests/fuzz/node_fuzz.h"
 
+#include <algorithm>
 #include <cstdio>
 #include <cstdlib>
 #include <fstream>
 #include <nlohmann/json.hpp>
 #include <random>
+#include <string_view>
 
 #include "handlers/builtin.h"
 
@@ -97,10 +99,14 @@ extern "C" size_t LLVMFuzzerMutate(uint8_t* data, size_t size, size_t most);
 
 extern "C" size_t LLVMFuzzerCustomMutator(uint8_t* data, size_t size, size_t most, unsigned seed) {
   if (size < 2 || seed % 5 == 0) return LLVMFuzzerMutate(data, size, most);
-  json document = millrace::node::read_json(std::string(data + 1, data + size));
+  // The bodies of a statement follow its line of JSON and stay as they are; what it says of them is mutated.
+  const std::string_view told(reinterpret_cast<const char*>(data) + 1, size - 1);
+  const size_t json_bytes = data[0] == 's' ? std::min(told.find('\n'), told.size()) : told.size();
+  json document = millrace::node::read_json(std::string(told.substr(0, json_bytes)));
   if (document.is_discarded()) return LLVMFuzzerMutate(data, size, most);
   Mutation(seed).mutate(document);
-  const std::string text = document.dump(-1, ' ', false, json::error_handler_t::replace);
+  const std::string text =
+      document.dump(-1, ' ', false, json::error_handler_t::replace).append(told.substr(json_bytes));
   if (text.size() + 1 > most) return LLVMFuzzerMutate(data, size, most);
   std::copy(text.begin(), text.end(), data + 1);
   return text.size() + 1;

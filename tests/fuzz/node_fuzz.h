@@ -187,6 +187,7 @@ inline std::vector<std::string> told_by_nodes() {
   const fleet::Statement statements[] = {
       fleet::Offer{"edge", 7, "1.2", "a hash", R"({"handlers":{}})", "version: 1\n"},
       fleet::State{fleet::State::Step::unable, 1, "a hash", "{}", error, failure},
+      fleet::State{fleet::State::Step::done, 1, "a hash", "{\n}", {}, {}, "[\n]", {"process of tick 3"}},
       fleet::Brief{1, "a hash", R"({"handlers":{}})"},
       fleet::Order{fleet::Order::Step::start, 7, 1, "a hash", 5, true, failure, error},
       fleet::Question{3, R"({"handler":"total"})"},

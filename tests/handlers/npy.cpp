@@ -347,6 +347,10 @@ TEST_CASE("tensors that cannot be stacked, have no name in NumPy or nowhere to g
   TableTest nowhere(builtin("tensor.to_npy"), {{"path", inside}});
   nowhere.input("in", testing::tensor<float>({4}));
   CHECK(nowhere.tick().error == "cannot write '" + (folder / "file") + "/000000.npy': Not a directory");
+  TableTest output(builtin("tensor.to_npy"), {{"path", "-"}});
+  output.input("in", testing::tensor<float>({4}));
+  CHECK(output.start() == MR_ERROR);
+  CHECK(output.error() == "tensor.to_npy writes files, and '-' is standard output");
   TableTest twice(builtin("tensor.to_npy"), {{"path", "%d%d"}});
   twice.input("in", testing::tensor<float>({4}));
   CHECK(twice.start() == MR_ERROR);
@@ -356,7 +360,7 @@ TEST_CASE("tensors that cannot be stacked, have no name in NumPy or nowhere to g
 TEST_CASE("a full disk is told, at the latest at the end" * doctest::skip(!std::filesystem::exists("/dev/full"))) {
   TableTest full(builtin("tensor.to_npy"), {{"path", "/dev/full"}});
   full.input("in", testing::tensor<float>({4}));
-  full.tick();
-  CHECK(full.drain() == MR_ERROR);
-  CHECK(full.error() == "cannot write '/dev/full': No space left on device");
+  const bool told = full.tick().status == MR_ERROR || full.drain() == MR_ERROR;
+  CHECK(told);
+  CHECK(full.error() == "cannot write '/dev/full': No space left on device (at byte 0)");
 }

@@ -10,6 +10,8 @@
 #include <csignal>
 #include <cstring>
 #include <filesystem>
+#include <initializer_list>
+#include <memory>
 #include <thread>
 
 #include "builtin.h"
@@ -55,25 +57,36 @@ std::string played(TableTest& reader, int ticks) {
 
 } // namespace
 
-TEST_CASE("a file.raw_writer that is stopped before its first value leaves the file as it was, or leaves none") {
+TEST_CASE("a handler that is stopped before its first value leaves the file as it was, or leaves none") {
   const ScratchFolder folder;
-  const std::string path = folder / "kept.raw";
-  const Value picture = testing::image(Pixel::gray8, 2, 1, uint8_t{7});
-  const auto stop_early = [&] {
-    TableTest writer(builtin("file.raw_writer"), {{"path", path}});
-    writer.input("in", picture);
-    CHECK(writer.start() == MR_OK);
+  const std::string path = folder / "kept";
+  const auto check = [&](const char* type, const char* input, const Value& value) {
+    CAPTURE(type);
+    const auto begin = [&] {
+      auto writer = std::make_unique<TableTest>(builtin(type), std::initializer_list<Setting>{{"path", path}});
+      writer->input(input, value);
+      CHECK(writer->start() == MR_OK);
+      return writer;
+    };
+    std::filesystem::remove(path);
+    begin().reset();
+    CHECK(!std::filesystem::exists(path));
+    folder.write("kept", "the run before");
+    begin().reset();
+    CHECK(folder.text("kept") == "the run before");
+    const auto broken_off = begin();
+    REQUIRE(broken_off->tick().ok());
+    broken_off->stop();
+    const std::string one_value = folder.text("kept");
+    CHECK(!one_value.empty());
+    CHECK(one_value.find("the run before") == std::string::npos);
+    CHECK(begin()->drain() == MR_OK); // it has ended well, without a value
+    return folder.text("kept");
   };
-  stop_early();
-  CHECK(!std::filesystem::exists(path));
-  folder.write("kept.raw", "the run before");
-  stop_early();
-  CHECK(folder.text("kept.raw") == "the run before");
-  TableTest writer(builtin("file.raw_writer"), {{"path", path}});
-  writer.input("in", picture);
-  REQUIRE(writer.start() == MR_OK);
-  CHECK(writer.drain() == MR_OK); // it has ended well, without a value
-  CHECK(folder.text("kept.raw").empty());
+  CHECK(check("file.raw_writer", "in", testing::image(Pixel::gray8, 2, 1, uint8_t{7})).empty());
+  CHECK(check("record.to_json", "in", testing::records<Box>({})).empty());
+  CHECK(check("test.record", "in", testing::tensor<int64_t>({1}, {7})).empty());
+  CHECK(check("tensor.to_npy", "in", testing::tensor<float>({1}, {7})).find("'shape': (0, 1)") != std::string::npos);
 }
 
 TEST_CASE("what file.raw_writer wrote of a picture, file.raw_reader gives again, in every format and odd sizes") {

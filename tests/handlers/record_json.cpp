@@ -496,7 +496,7 @@ TEST_CASE("record.to_json flushes where it is asked to, tells a full disk, and r
     full.input("in", testing::records<Box>({}));
     const bool told = full.tick().status == MR_ERROR || full.drain() == MR_ERROR;
     CHECK(told);
-    CHECK(full.error() == "cannot write '/dev/full': No space left on device");
+    CHECK(full.error() == "cannot write '/dev/full': No space left on device (at byte 0)");
   }
 }
 

@@ -163,6 +163,31 @@ TEST_CASE("the highest version of both ranges is chosen, and ranges that do not 
   CHECK_MESSAGE(taken(2, 3) == Fault::version, "a WELCOME says one version");
 }
 
+TEST_CASE(
+    "a side that is dialled by another version, or one that needs a feature, tells its owner with both versions") {
+  Self self;
+  self.version_least = 2;
+  self.version_most = 4;
+  Talk talk(false, self);
+  const auto refused = [&](const Hello& hello) {
+    const Fault fault = answer(talk, hello);
+    CHECK(talk.told(EventType::refused));
+    CHECK(talk.fault == fault);
+    return std::string(talk.session.refusal(fault));
+  };
+  Hello hello = talk.hello();
+  hello.version_least = hello.version_most = 1;
+  CHECK(refused(hello) ==
+        "the two nodes have no protocol version in common: the one that dials speaks mrl/1, the other "
+        "one mrl/2 to mrl/4");
+  hello.version_most = 4;
+  hello.mandatory = 1;
+  CHECK(refused(hello) == sentence_of(Fault::feature));
+  hello.lane = 1; // a data connection belongs to a control connection, of which the owner has heard
+  CHECK(answer(talk, hello) == Fault::feature);
+  CHECK(talk.events().empty());
+}
+
 TEST_CASE("features are those of both sides, and a mandatory one that the other lacks is refused") {
   Self self;
   self.features = 0b0111;
@@ -373,7 +398,7 @@ TEST_CASE("a refusal says why, to both sides") {
 
   std::array<std::byte, 1024> room;
   for (const bool checks_bodies : {false, true}) {
-    const size_t size = write_refusal(Fault::node, checks_bodies, room);
+    const size_t size = write_refusal(Fault::node, sentence_of(Fault::node), checks_bodies, room);
     Inbox inbox;
     inbox.begin(checks_bodies);
     std::copy_n(room.begin(), size, inbox.room().begin());

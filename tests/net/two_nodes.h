@@ -160,7 +160,7 @@ class TwoNodes {
     last_answer_ = fault;
     if (fault != Fault::none) {
       std::array<std::byte, 1024> refusal;
-      const size_t size = write_refusal(fault, options_.checks_bodies, refusal);
+      const size_t size = write_refusal(fault, sessions_[1]->refusal(fault), options_.checks_bodies, refusal);
       connection.pipes[1].assign(refusal.begin(), refusal.begin() + static_cast<ptrdiff_t>(size));
       look_at_events(1);
       return;

@@ -343,7 +343,7 @@ bool Process::meet(Stranger& stranger) {
       lanes_[hello.lane] = std::move(stranger.end);
     } else {
       std::array<std::byte, kHeadBytes + 4 + kSentenceBytesMax + kCrcBytes> bytes;
-      const size_t size = write_refusal(fault, setup_.checks_bodies, bytes);
+      const size_t size = write_refusal(fault, session_.refusal(fault), setup_.checks_bodies, bytes);
       const Bytes piece = Bytes(bytes).first(size);
       stranger.end->write({&piece, 1});
       part_from(std::move(stranger.end));
@@ -426,6 +426,7 @@ void Process::act(const Event& event) {
     case EventType::back: return peer_away(false);
     case EventType::refused:
       // Nobody damages bytes here, so that two sound sessions never find fault with a record.
+      if (event.fault == Fault::version || event.fault == Fault::feature) return; // they are of two programs
       if (event.fault != Fault::slow_greeting && event.fault != Fault::vanished)
         history_.fail(std::string("a sound peer was refused: ") + sentence_of(event.fault));
       return;

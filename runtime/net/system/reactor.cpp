@@ -106,7 +106,7 @@ class Reactor::Thread {
   void give_up(const DiallingPointer& dialling, const std::string& why);
   void dialled(const DiallingPointer& dialling, Descriptor socket, bool is_local);
   void accept(Guest guest);
-  void refuse(Guest guest, Fault fault);
+  void refuse(Guest guest, Fault fault, std::string_view sentence);
 
   void arm(const ConnectionPointer& connection, bool write);
   void pump_later(const ConnectionPointer& connection);
@@ -406,27 +406,31 @@ void Reactor::Thread::give(Guest guest) {
 
 void Reactor::Thread::accept(Guest guest) {
   const NodeId* const proven = guest.transport->peer();
-  if (proven && proven->bytes != guest.hello.node) return refuse(std::move(guest), Fault::node);
+  if (proven && proven->bytes != guest.hello.node)
+    return refuse(std::move(guest), Fault::node, sentence_of(Fault::node));
   for (const auto& link : links_) {
     if (link->options.session.peer != guest.hello.node) continue;
     // Over TCP without TLS anybody may say that it is this node.
-    if (link->options.tls && !guest.transport->checks_bytes()) return refuse(std::move(guest), Fault::node);
+    if (link->options.tls && !guest.transport->checks_bytes()) break;
     const uint32_t lane = guest.hello.lane;
     const Fault fault = link->session.accept(guest.hello, !guest.transport->checks_bytes(), now_ns());
-    if (fault != Fault::none) return refuse(std::move(guest), fault);
+    if (fault != Fault::none) {
+      refuse(std::move(guest), fault, link->session.refusal(fault));
+      return settle(*link);
+    }
     if (ConnectionPointer before = std::move(link->lanes[lane])) before->let_go();
     const auto connection = std::make_shared<Connection>(context_, link.get(), lane, std::move(guest.transport));
     connection->stage = Connection::Stage::joined;
     link->lanes[lane] = connection;
     return pump(connection);
   }
-  refuse(std::move(guest), Fault::node);
+  refuse(std::move(guest), Fault::node, sentence_of(Fault::node));
 }
 
-void Reactor::Thread::refuse(Guest guest, Fault fault) {
+void Reactor::Thread::refuse(Guest guest, Fault fault, std::string_view sentence) {
   const bool checks_bodies = !guest.transport->checks_bytes();
   const auto connection = std::make_shared<Connection>(context_, nullptr, 0, std::move(guest.transport));
-  connection->farewell_bytes = write_refusal(fault, checks_bodies, connection->farewell);
+  connection->farewell_bytes = write_refusal(fault, sentence, checks_bodies, connection->farewell);
   end(connection);
 }
 

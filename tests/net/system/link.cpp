@@ -368,7 +368,11 @@ TEST_CASE("Nodes without a common version refuse each other; else they speak the
     } else {
       const auto told = pair.left->events.first(EventType::was_refused);
       CHECK(told->fault == Fault::version);
-      CHECK(told->sentence == "the two nodes have no protocol version in common");
+      const std::string common = "the two nodes have no protocol version in common: the one that dials speaks ";
+      CHECK(told->sentence ==
+            common + (versions.left_least == 1 ? "mrl/1" : "mrl/4 to mrl/5") + ", the other one mrl/2 to mrl/3");
+      REQUIRE(pair.progress.wait([&] { return pair.right->events.count(EventType::refused) > 0; }));
+      CHECK(pair.right->events.first(EventType::refused)->sentence == told->sentence);
       CHECK(pair.right->events.count(EventType::met) == 0);
     }
   }
