@@ -10,7 +10,7 @@
 namespace millrace::plan {
 
 struct Row {
-  std::string family;           // what it is about, by template: "draw@cameras.video"
+  std::string family;           // its subject, by template: "draw@cameras.video"
   std::string key;              // all that rows of a group have in common, the family too
   TemplateNames::Stream stream; // a row of none, or of several, is a group of its own
 };
