@@ -17,9 +17,6 @@ namespace millrace::plan {
 
 namespace {
 
-// "wall.layers" for an entry of a list: "wall.layers[3]".
-std::string without_index(const std::string& port) { return port.substr(0, port.find('[')); }
-
 // "worker 0", "workers 0 to 2", "workers 0, 2"
 std::string worker_words(const std::set<uint32_t>& homes) {
   const uint32_t first = *homes.begin(), last = *homes.rbegin();
@@ -193,9 +190,7 @@ class Printer {
     for (uint32_t e = 0; e < plan_.edges.size(); ++e) {
       Row row;
       row.stream = names_.stream_of_edge(plan_.edges[e]);
-      const bool is_list = row.stream.is_one() && !names_.stream_in(plan_.edges[e].to).is_one();
-      const std::string& to = named.edges[e].to;
-      row.family = named.edges[e].from + " → " + (is_list ? without_index(to) : to);
+      row.family = plan::edge_words(named.edges[e]);
       row.key = row.family + "  " + all_words_.edge_words(e);
       rows.push_back(std::move(row));
     }

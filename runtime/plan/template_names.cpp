@@ -192,6 +192,8 @@ Plan TemplateNames::named_by_template(const Plan& plan) const {
   for (size_t s = 0; s < plan.steps.size(); ++s) rename(named.steps[s].name, stream_of_step(plan, plan.steps[s]));
   for (EdgePlan& edge : named.edges) {
     const Stream own = stream_of_edge(edge);
+    const bool is_list = own.is_one() && !stream_in(edge.to).is_one(); // an entry for each stream: "wall.layers[3]"
+    if (is_list) edge.to.resize(std::min(edge.to.find('['), edge.to.size()));
     for (std::string* text : {&edge.from, &edge.to, &edge.note}) rename(*text, own);
   }
   for (uint32_t c = 0; c < clocks_.size(); ++c)

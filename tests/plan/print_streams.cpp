@@ -6,6 +6,7 @@
 #include <string>
 
 #include "graph/unfold.h"
+#include "over_nodes.h"
 #include "planned.h"
 
 using namespace millrace;
@@ -95,6 +96,18 @@ TEST_CASE("notes name templates with a count, and a single stream by its name") 
   const Planned planned(many(5), machine_of(2));
   CHECK(planned.line_with("costs not known: ").find("not known: h0@cameras (5), h1@cameras (5), ") !=
         std::string::npos);
+}
+
+TEST_CASE("crossings of all streams are printed once, those to a list too") {
+  Pipeline pipeline = three_cameras(R"(  blur: { type: image.blur, for_each: cameras, input: video }
+  wall: { type: image.composite, input: { from: blur, policy: latest }, clock: wall }
+)");
+  put(pipeline, "gpu", {"blur@gate7", "blur@in", "blur@yard"});
+  const Planned planned(pipeline, {}, on(0));
+  CHECK(planned.line_with("cameras/*  to gpu    video@cameras.video").ends_with("; 2 streams"));
+  CHECK(planned.line_with("cameras/*  from gpu  blur@cameras.video").find("wall.layers (latest)") != std::string::npos);
+  CHECK(planned.line_with("  gpu: ").find("blur@cameras (3) (image.blur)") != std::string::npos);
+  CHECK(planned.count_of("  from gpu  ") == 2); // the stream of another size has its own
 }
 
 TEST_CASE("the plan's JSON has all instances, with their templates and streams") {
