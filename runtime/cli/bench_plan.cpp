@@ -5,6 +5,10 @@
 // `compile` is the plan's passes; `total` is both. `handler` is the total divided by the handlers: the work is linear
 // if that is the same for 64 and 1000.
 //
+// streams: 64 streams of a chain of eight handlers, and in turns with it, in the same run, one chain of as many
+// handlers. `load` unfolds the streams too. `beside` is the total divided by that of the chain that was measured just
+// before; `print` makes the text of `millrace plan`.
+//
 // placement: the search that places so many handlers, each of which may run on the host and on one device. Every
 // handler reads from one or two of the four before it; costs and bytes are random.
 #include "cli/bench_measure.h"
@@ -15,6 +19,7 @@
 #include <chrono>
 #include <random>
 
+#include "graph/unfold.h"
 #include "plan/placement.h"
 #include "plan/plan.h"
 
@@ -57,9 +62,29 @@ graph::Graph mesh(uint32_t handlers) {
   return graph;
 }
 
+constexpr uint32_t kStreams = 64, kPerStream = 8;
+
+// A template for each handler of the chain.
+graph::Graph many_streams() {
+  graph::Graph graph = chain(kPerStream);
+  for (graph::Handler& handler : graph.handlers) handler.for_each = "cameras";
+  graph::StreamSet set;
+  set.name = "cameras";
+  for (uint32_t s = 0; s < kStreams; ++s) set.items.push_back({"camera" + std::to_string(s), {}, {}});
+  graph.streams.push_back(set);
+  return graph;
+}
+
 struct Times {
-  std::vector<double> load, compile, total, per_handler;
+  std::vector<double> load, compile, total, per_handler, print;
 };
+
+void add_rows(std::vector<Row>& rows, const std::string& variant, const Times& times) {
+  rows.push_back(row_of("plan", variant, "load", "ms", times.load));
+  rows.push_back(row_of("plan", variant, "compile", "ms", times.compile));
+  rows.push_back(row_of("plan", variant, "total", "ms", times.total));
+  rows.push_back(row_of("plan", variant, "handler", "us", times.per_handler));
+}
 
 void measure(const std::string& text, uint32_t handlers, Times& times) {
   using Clock = std::chrono::steady_clock;
@@ -68,14 +93,35 @@ void measure(const std::string& text, uint32_t handlers, Times& times) {
   registry.add(mesh_plugin(), "");
   const Clock::time_point begin = Clock::now();
   graph::Graph graph = graph::parse_yaml(text, "bench.yaml");
+  if (!graph.streams.empty()) graph = graph::unfold(graph);
   plan::Prepared prepared = plan::prepare(graph, registry, exec::host_table());
   const Clock::time_point loaded = Clock::now();
   const plan::Plan plan = plan::compile(graph, prepared, registry, exec::host_table(), plan::Machine{}, {});
   const Clock::time_point compiled = Clock::now();
+  const std::string printed = plan::print_text(plan);
+  const Clock::time_point done = Clock::now();
+  times.print.push_back(Milliseconds(done - compiled).count());
   times.load.push_back(Milliseconds(loaded - begin).count());
   times.compile.push_back(Milliseconds(compiled - loaded).count());
   times.total.push_back(Milliseconds(compiled - begin).count());
   times.per_handler.push_back(times.total.back() * 1000 / handlers);
+}
+
+void add_streams(std::vector<Row>& rows, int runs) {
+  const uint32_t handlers = kStreams * kPerStream;
+  const std::string one = graph::to_yaml(chain(handlers)), many = graph::to_yaml(many_streams());
+  Times chained, streamed;
+  std::vector<double> beside;
+  for (int r = 0; r < runs; ++r) {
+    measure(one, handlers, chained);
+    measure(many, handlers, streamed);
+    beside.push_back(streamed.total.back() / chained.total.back());
+  }
+  const std::string variant = std::to_string(kStreams) + " streams × " + std::to_string(kPerStream);
+  add_rows(rows, "chain " + std::to_string(handlers), chained);
+  add_rows(rows, variant, streamed);
+  rows.push_back(row_of("plan", variant, "beside", "times", beside));
+  rows.push_back(row_of("plan", variant, "print", "ms", streamed.print));
 }
 
 plan::Prices drawn_prices(uint32_t handlers) {
@@ -122,12 +168,10 @@ std::vector<Row> bench_plan() {
       const std::string variant = (meshed ? "mesh " : "chain ") + std::to_string(handlers);
       Times times;
       for (int r = 0; r < kRuns; ++r) measure(text, handlers, times);
-      rows.push_back(row_of("plan", variant, "load", "ms", times.load));
-      rows.push_back(row_of("plan", variant, "compile", "ms", times.compile));
-      rows.push_back(row_of("plan", variant, "total", "ms", times.total));
-      rows.push_back(row_of("plan", variant, "handler", "us", times.per_handler));
+      add_rows(rows, variant, times);
     }
   }
+  add_streams(rows, kRuns);
   return rows;
 }
 

@@ -1,4 +1,5 @@
 // Finds the clock of each handler, and what paces each clock (semantics.md 1.2, 1.3).
+#include <algorithm>
 #include <set>
 
 #include "graph/quantity.h"
@@ -13,11 +14,10 @@ namespace {
 bool joins_clocks(const DraftEdge& edge) { return edge.declared->policy == graph::Policy::sync; }
 
 uint32_t find_clock(const Draft& draft, const std::string& name, const Place& place) {
-  std::vector<std::string> names;
-  for (uint32_t i = 0; i < draft.clocks.size(); ++i) {
+  for (uint32_t i = 0; i < draft.clocks.size(); ++i)
     if (draft.clocks[i].name == name) return i;
-    names.push_back(draft.clocks[i].name);
-  }
+  std::vector<std::string> names;
+  for (const graph::Clock& clock : draft.clocks) names.push_back(clock.name);
   throw Failure(Error{
       code::unknown_handler, "there is no clock named \"" + name + "\"", place, {}, nearest_name(name, names), ""});
 }
@@ -68,8 +68,18 @@ bool has_rate(const DraftHandler& handler) { return handler.facts.rate_num > 0; 
   throw Failure(std::move(error));
 }
 
+// By clock: its sources. A pipeline with many streams has as many clocks, so no pass asks all handlers for each.
+using Sources = std::vector<std::vector<uint32_t>>;
+
+Sources find_sources(const Draft& draft) {
+  Sources sources(draft.plan.clocks.size());
+  for (uint32_t h = 0; h < draft.handlers.size(); ++h)
+    if (draft.handlers[h].is_source()) sources[draft.handlers[h].clock].push_back(h);
+  return sources;
+}
+
 // Throws unless the clock's sources with a rate have one and the same.
-void refuse_several_rates(const Draft& draft, uint32_t c) {
+void refuse_several_rates(const Draft& draft, const std::vector<uint32_t>& sources) {
   const auto rate_of = [](const DraftHandler& handler) {
     return graph::Rational{handler.facts.rate_num, handler.facts.rate_den};
   };
@@ -77,8 +87,9 @@ void refuse_several_rates(const Draft& draft, uint32_t c) {
     return a.numerator * b.denominator != b.numerator * a.denominator;
   };
   const DraftHandler *first = nullptr, *other = nullptr;
-  for (const DraftHandler& handler : draft.handlers) {
-    if (handler.clock != c || !handler.is_source() || !has_rate(handler)) continue;
+  for (const uint32_t h : sources) {
+    const DraftHandler& handler = draft.handlers[h];
+    if (!has_rate(handler)) continue;
     if (!first) first = &handler;
     if (!other && differ(rate_of(*first), rate_of(handler))) other = &handler;
   }
@@ -97,13 +108,11 @@ void refuse_several_rates(const Draft& draft, uint32_t c) {
 }
 
 // Sets the mode: as declared, else `source` if exactly one source has a rate, `realtime` if any is live, else `free`.
-void choose_mode(Draft& draft, uint32_t c) {
+void choose_mode(Draft& draft, uint32_t c, const std::vector<uint32_t>& sources) {
   Clock& clock = draft.plan.clocks[c];
-  uint32_t rated = 0, live = 0, sources = 0, driver = kNone;
-  for (uint32_t h = 0; h < draft.handlers.size(); ++h) {
+  uint32_t rated = 0, live = 0, driver = kNone;
+  for (const uint32_t h : sources) {
     const DraftHandler& handler = draft.handlers[h];
-    if (handler.clock != c || !handler.is_source()) continue;
-    ++sources;
     if (handler.facts.live) ++live;
     if (!has_rate(handler)) continue;
     ++rated;
@@ -116,8 +125,7 @@ void choose_mode(Draft& draft, uint32_t c) {
   }
   if (clock.mode == graph::ClockMode::source) {
     if (driver == kNone || rated > 1) driver = kNone;
-    for (uint32_t h = 0; h < draft.handlers.size() && driver == kNone; ++h)
-      if (draft.handlers[h].clock == c && draft.handlers[h].is_source()) driver = h;
+    if (driver == kNone && !sources.empty()) driver = sources[0];
     if (driver == kNone)
       throw Failure(Error{code::clocks_without_policy,
                           "clock \"" + clock.name + "\" is to follow a source, and has none",
@@ -131,24 +139,22 @@ void choose_mode(Draft& draft, uint32_t c) {
       clock.rate = {draft.handlers[driver].facts.rate_num, draft.handlers[driver].facts.rate_den};
   }
   if (clock.mode == graph::ClockMode::realtime && !clock.rate.numerator) {
-    for (const DraftHandler& handler : draft.handlers)
-      if (handler.clock == c && handler.is_source() && has_rate(handler) && !clock.rate.numerator)
-        clock.rate = {handler.facts.rate_num, handler.facts.rate_den};
+    for (const uint32_t h : sources)
+      if (const mr_facts& facts = draft.handlers[h].facts; facts.rate_num > 0 && !clock.rate.numerator)
+        clock.rate = {facts.rate_num, facts.rate_den};
     if (!clock.rate.numerator) refuse_without_rate(draft, c, declared);
   }
-  if (clock.mode == graph::ClockMode::free && rated > 1 && !clock.rate.numerator) refuse_several_rates(draft, c);
+  if (clock.mode == graph::ClockMode::free && rated > 1 && !clock.rate.numerator) refuse_several_rates(draft, sources);
 }
 
 // Finds the leaders of a clock without sources: the clocks with sources from which edges lead to it. They say when it
 // ends (8.11).
-void find_leaders(Draft& draft, uint32_t c) {
-  std::vector<bool> has_source(draft.plan.clocks.size()), leads(draft.plan.clocks.size());
-  const DraftHandler* first = nullptr;
-  for (const DraftHandler& handler : draft.handlers) {
-    if (handler.is_source()) has_source[handler.clock] = true;
-    if (handler.clock == c && !first) first = &handler;
-  }
-  if (has_source[c] || !first) return;
+void find_leaders(Draft& draft, uint32_t c, const Sources& sources) {
+  if (!sources[c].empty()) return;
+  const auto first = std::find_if(draft.handlers.begin(), draft.handlers.end(),
+                                  [&](const DraftHandler& handler) { return handler.clock == c; });
+  if (first == draft.handlers.end()) return;
+  std::vector<bool> leads(draft.plan.clocks.size());
   leads[c] = true;
   for (bool changed = true; changed;) {
     changed = false;
@@ -160,7 +166,7 @@ void find_leaders(Draft& draft, uint32_t c) {
   }
   Clock& clock = draft.plan.clocks[c];
   for (uint32_t other = 0; other < leads.size(); ++other)
-    if (leads[other] && has_source[other]) clock.leaders.push_back(other);
+    if (leads[other] && !sources[other].empty()) clock.leaders.push_back(other);
   if (clock.leaders.empty())
     throw Failure(Error{
         code::clock_without_source,
@@ -226,8 +232,9 @@ void assign_clocks(Draft& draft) {
     edge.crosses_clocks = draft.handlers[edge.source].clock != draft.handlers[edge.target].clock;
     check_policy(draft, edge);
   }
-  for (uint32_t c = 0; c < draft.plan.clocks.size(); ++c) choose_mode(draft, c);
-  for (uint32_t c = 0; c < draft.plan.clocks.size(); ++c) find_leaders(draft, c);
+  const Sources sources = find_sources(draft);
+  for (uint32_t c = 0; c < draft.plan.clocks.size(); ++c) choose_mode(draft, c, sources[c]);
+  for (uint32_t c = 0; c < draft.plan.clocks.size(); ++c) find_leaders(draft, c, sources);
   refuse_standing_circles(draft);
 }
 

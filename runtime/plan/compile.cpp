@@ -3,6 +3,7 @@
 #include <map>
 #include <optional>
 
+#include "graph/unfold.h"
 #include "plan/clock_circles.h"
 #include "plan/draft.h"
 #include "plan/order.h"
@@ -76,9 +77,7 @@ class Extended {
     const DraftEdge& drafted = draft.edges[conversion.edges[0]];
     graph::Handler convert;
     convert.type = conversion.type;
-    convert.name = edge.target + "~" + conversion.wish;
-    for (int n = 2; graph_->find(convert.name); ++n)
-      convert.name = edge.target + "~" + conversion.wish + std::to_string(n);
+    name(convert, edge, draft.handlers[drafted.source].declared, conversion.wish);
     convert.place = edge.place;
     convert.clock = draft.plan.clocks[draft.handlers[drafted.source].clock].name;
     convert.node = node_of(conversion);
@@ -92,6 +91,7 @@ class Extended {
     first.target = convert.name;
     first.target_port = "";
     first.target_index = 0;
+    first.over.clear();
     for (const size_t e : conversion.edges) {
       first.forbid_copy = first.forbid_copy || graph_->edges[e].forbid_copy;
       graph_->edges[e].source = convert.name;
@@ -107,6 +107,20 @@ class Extended {
   }
 
  private:
+  // "blur~rgb8", or "blur~rgb82" if there is one. A stream's conversions are of the stream too: "blur~rgb8@gate7".
+  void name(graph::Handler& convert, const graph::Edge& edge, const graph::Handler* source,
+            const std::string& wish) const {
+    const graph::InstanceName target = graph::read_instance_name(edge.target);
+    const auto name_it = [&](const std::string& own) {
+      convert.name = source->stream.empty() ? own : graph::instance_name(own, source->stream);
+      convert.written_as = source->stream.empty() ? "" : own;
+    };
+    convert.stream = source->stream;
+    convert.for_each = source->for_each;
+    name_it(target.handler + "~" + wish);
+    for (int n = 2; graph_->find(convert.name); ++n) name_it(target.handler + "~" + wish + std::to_string(n));
+  }
+
   // The readers' node, if they share one; else that of the output.
   std::string node_of(const Conversion& conversion) const {
     const auto node_of_reader = [&](size_t e) { return graph_->find(graph_->edges[e].target)->node; };

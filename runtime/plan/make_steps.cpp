@@ -97,6 +97,9 @@ class HandlerSteps {
     HandlerPlan& out = plan_.handlers[h];
     out.name = declared.name;
     out.type = declared.type;
+    out.written_as = declared.written_as;
+    out.stream = declared.stream;
+    out.for_each = declared.written_as.empty() ? "" : declared.for_each;
     out.info = type_index(*handler.info);
     out.facts = handler.facts;
     out.step = handler.step;

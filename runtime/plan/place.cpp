@@ -324,12 +324,9 @@ bool follows_inputs(const Draft& draft, uint32_t h, const std::vector<uint32_t>&
 void place(Draft& draft) {
   draft.plan.domains = draft.machine.domains;
   find_hops(draft);
-  for (DraftHandler& handler : draft.handlers) {
-    const auto of_its_clock = [&](const DraftHandler& other) {
-      return other.is_source() && other.clock == handler.clock;
-    };
-    handler.only_source = std::count_if(draft.handlers.begin(), draft.handlers.end(), of_its_clock) == 1;
-  }
+  std::vector<size_t> sources(draft.plan.clocks.size()); // by clock
+  for (const DraftHandler& handler : draft.handlers) sources[handler.clock] += handler.is_source();
+  for (DraftHandler& handler : draft.handlers) handler.only_source = sources[handler.clock] == 1;
   std::vector<std::vector<uint32_t>> choices(draft.handlers.size());
   for (size_t h = 0; h < draft.handlers.size(); ++h) {
     DraftHandler& handler = draft.handlers[h];

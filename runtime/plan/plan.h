@@ -48,8 +48,9 @@ namespace millrace::plan {
 
 struct HandlerPlan {
   std::string name, type;
-  uint32_t info = 0; // index into Plan::types
-  mr_facts facts{};  // as it said when it was probed
+  std::string written_as, stream, for_each; // as in graph::Handler: an instance's template, stream and set; else ""
+  uint32_t info = 0;                        // index into Plan::types
+  mr_facts facts{};                         // as it said when it was probed
   uint32_t step = kNone;
   uint32_t domain = 0;
   uint32_t clock = 0;

@@ -104,8 +104,8 @@ MR_WORDS(ChannelKind, {ChannelKind::gate, "gate"}, {ChannelKind::latest, "latest
          {ChannelKind::align, "align"})
 
 MR_FIELDS(Domain, name, node, kind, index, bodies, host_memory, records_on_host, pushes, bytes_limit)
-MR_FIELDS(HandlerPlan, name, type, info, facts, step, domain, clock, node, every, gap, lanes, on_error, budget_ns,
-          cost_ns, waits, reason, edge_counts, first_entry)
+MR_FIELDS(HandlerPlan, name, type, written_as, stream, for_each, info, facts, step, domain, clock, node, every, gap,
+          lanes, on_error, budget_ns, cost_ns, waits, reason, edge_counts, first_entry)
 MR_FIELDS(EdgePlan, from, to, policy, delay, source_output, target_step, target_input, note)
 MR_FIELDS(TransferPlan, step, edges, route, bytes, predicted_us, apart_us, guessed, reason)
 MR_FIELDS(AccessPlan, step, input, edge, domain, bytes, predicted_us, copy_us)

@@ -1,10 +1,15 @@
-// The plan as a Graphviz graph: a box for each segment, an arrow for each edge, a name on each copy.
+// The plan as a Graphviz graph: a box for each segment, an arrow for each edge, a name on each copy. Templates are
+// drawn once, with a count: see fold_segments.h.
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
+#include <numeric>
 #include <set>
+#include <tuple>
 
 #include "plan/describe_crossing.h"
+#include "plan/fold_segments.h"
 #include "plan/format_text.h"
 
 namespace millrace::plan {
@@ -27,76 +32,139 @@ bool is_added(const Plan& plan, const Step& step) {
                                                 [&](const InsertedPlan& by) { return by.handler == step.handler(); });
 }
 
-std::string nodes(const Plan& plan) {
-  std::string text;
-  for (size_t s = 0; s < plan.segments.size(); ++s) {
-    const Segment& segment = plan.segments[s];
-    if (segment.lane > 0) continue;
-    text += fmt::format("  subgraph cluster_{} {{\n    label=\"segment {} on {}\";\n", s, s,
-                        escaped(plan.domains[segment.domain].name));
-    for (uint32_t index : segment.steps) {
-      const Step& step = plan.steps[index];
-      const bool handler = step.handler() != kNone;
-      const std::string type = handler ? "\\n" + escaped(plan.handlers[step.handler()].type) : "";
-      text += fmt::format("    step{} [label=\"{}{}\"{}];\n", index, escaped(step.name), type,
-                          is_added(plan, step) ? ", style=dashed" : "");
+class Drawing {
+ public:
+  explicit Drawing(const Plan& plan)
+      : plan_(plan),
+        names_(plan),
+        named_(names_.empty() ? Plan() : names_.named_by_template(plan)),
+        segments_(fold_segments(plan_, by_template(), PlanWords(by_template(), names_, !names_.empty()), names_)),
+        drawn_as_(plan.steps.size()) {
+    std::iota(drawn_as_.begin(), drawn_as_.end(), 0u);
+    for (const FoldedSegment& segment : segments_)
+      for (const std::vector<uint32_t>& steps : segment.lines)
+        for (const uint32_t s : steps) drawn_as_[s] = steps[0];
+  }
+
+  std::string text() const {
+    return fmt::format("digraph \"{}\" {{\n  rankdir=LR;\n  node [shape=box];\n", escaped(plan_.name)) + nodes() +
+           other_nodes() + arrows() + links() + "}\n";
+  }
+
+ private:
+  // The plan by whose names steps are alike.
+  const Plan& by_template() const { return names_.empty() ? plan_ : named_; }
+  static std::string times(size_t count) { return count > 1 ? fmt::format(" ({})", count) : ""; }
+
+  std::string nodes() const {
+    std::string text;
+    for (const FoldedSegment& folded : segments_) {
+      const uint32_t s = folded.segments[0];
+      const size_t count = folded.segments.size();
+      text += fmt::format("  subgraph cluster_{} {{\n    label=\"segment {}{} on {}\";\n", s, s,
+                          count > 1 ? fmt::format(" and {} like it", count - 1) : "",
+                          escaped(plan_.domains[plan_.segments[s].domain].name));
+      for (const std::vector<uint32_t>& steps : folded.lines) text += node(steps);
+      text += "  }\n";
     }
-    text += "  }\n";
+    return text;
   }
-  return text;
-}
 
-std::string arrows(const Plan& plan) {
-  std::string text;
-  for (uint32_t s = 0; s < plan.steps.size(); ++s) {
-    std::set<uint32_t> drawn; // an output that is read twice is one arrow
-    for (const StepInput& input : plan.steps[s].inputs) {
-      if (input.output == kNone || !drawn.insert(input.output).second) continue;
-      std::string label = plan.outputs[input.output].name;
-      if (input.delay > 0) label += fmt::format(", {} before", input.delay);
-      text += fmt::format("  step{} -> step{} [label=\"{}\"];\n", plan.outputs[input.output].step, s, escaped(label));
+  std::string node(const std::vector<uint32_t>& steps) const {
+    const Step& step = plan_.steps[steps[0]];
+    const bool handler = step.handler() != kNone;
+    const std::string type = handler ? "\\n" + escaped(plan_.handlers[step.handler()].type) : "";
+    const std::string& name = (steps.size() > 1 ? named_ : plan_).steps[steps[0]].name;
+    return fmt::format("    step{} [label=\"{}{}{}\"{}];\n", steps[0], escaped(name), times(steps.size()), type,
+                       is_added(plan_, step) ? ", style=dashed" : "");
+  }
+
+  // Arrows that are alike are drawn once, if the pipeline has streams.
+  struct Arrow {
+    uint32_t from, to;
+    std::string label;
+    auto operator<=>(const Arrow&) const = default;
+  };
+
+  std::string arrows() const {
+    std::vector<Arrow> arrows;
+    std::map<Arrow, size_t> counts;
+    const auto add = [&](const Arrow& arrow) {
+      if (counts[arrow]++ == 0 || names_.empty()) arrows.push_back(arrow);
+    };
+    for (uint32_t s = 0; s < plan_.steps.size(); ++s) {
+      std::set<uint32_t> drawn; // an output that is read twice is one arrow
+      for (const StepInput& input : plan_.steps[s].inputs) {
+        if (input.output == kNone || !drawn.insert(input.output).second) continue;
+        std::string label = plan_.outputs[input.output].name;
+        if (input.delay > 0) label += fmt::format(", {} before", input.delay);
+        add({drawn_as_[plan_.outputs[input.output].step], drawn_as_[s], label});
+      }
     }
+    std::string text;
+    for (const Arrow& arrow : arrows)
+      text += fmt::format("  step{} -> step{} [label=\"{}{}\"];\n", arrow.from, arrow.to, escaped(arrow.label),
+                          names_.empty() ? "" : times(counts.at(arrow)));
+    std::set<std::pair<uint32_t, uint32_t>> joined;
+    for (const Channel& channel : plan_.channels) {
+      if (!is_whole(channel)) continue;
+      const std::pair ends(drawn_as_[channel.from], drawn_as_[channel.to]);
+      if (!names_.empty() && !joined.insert(ends).second) continue;
+      text += fmt::format("  step{} -> step{} [style=dotted];\n", ends.first, ends.second);
+    }
+    return text;
   }
-  for (const Channel& channel : plan.channels)
-    if (is_whole(channel)) text += fmt::format("  step{} -> step{} [style=dotted];\n", channel.from, channel.to);
-  return text;
-}
 
-// A box for each other node that a crossing leads to, with the handlers that it runs.
-std::string other_nodes(const Plan& plan) {
-  std::string text;
-  for (uint32_t node = 0; node < plan.nodes.size(); ++node) {
-    const std::string& name = plan.nodes[node];
-    if (std::none_of(plan.crossings.begin(), plan.crossings.end(),
-                     [&](const CrossingPlan& crossing) { return crossing.node == name; }))
-      continue;
-    std::string label = escaped(name);
-    for (const HandlerPlan& handler : plan.handlers)
-      if (handler.node == node) label += "\\n" + escaped(handler.name);
-    text += fmt::format("  node{} [label=\"{}\", shape=box3d];\n", node, label);
+  // A box for each other node that a crossing leads to, with the handlers that it runs.
+  std::string other_nodes() const {
+    std::string text;
+    for (uint32_t node = 0; node < plan_.nodes.size(); ++node) {
+      const std::string& name = plan_.nodes[node];
+      if (std::none_of(plan_.crossings.begin(), plan_.crossings.end(),
+                       [&](const CrossingPlan& crossing) { return crossing.node == name; }))
+        continue;
+      std::string label = escaped(name);
+      std::vector<std::string> handlers;
+      std::map<std::string, size_t> counts;
+      for (uint32_t h = 0; h < plan_.handlers.size(); ++h) {
+        if (plan_.handlers[h].node != node) continue;
+        const std::string& handler = by_template().handlers[h].name;
+        if (counts[handler]++ == 0) handlers.push_back(handler);
+      }
+      for (const std::string& handler : handlers) label += "\\n" + escaped(handler) + times(counts.at(handler));
+      text += fmt::format("  node{} [label=\"{}\", shape=box3d];\n", node, label);
+    }
+    return text;
   }
-  return text;
-}
 
-std::string links(const Plan& plan) {
-  std::string text;
-  for (const CrossingPlan& crossing : plan.crossings) {
-    const Channel& channel = plan.channels[crossing.channel];
-    std::string label = escaped(crossing.name);
-    for (const CrossingValue& value : values_of(plan, crossing)) label += "\\n" + escaped(value.name);
-    const uint32_t other = plan.paces[crossing.departs ? crossing.to : crossing.from].node;
-    const std::string from = crossing.departs ? fmt::format("step{}", channel.from) : fmt::format("node{}", other);
-    const std::string to = crossing.departs ? fmt::format("node{}", other) : fmt::format("step{}", channel.to);
-    text += fmt::format("  {} -> {} [label=\"{}\", style=dashed];\n", from, to, label);
+  std::string links() const {
+    std::vector<std::pair<std::string, std::string>> links; // an arrow, its label
+    std::map<std::pair<std::string, std::string>, size_t> counts;
+    for (const CrossingPlan& crossing : by_template().crossings) {
+      const Channel& channel = plan_.channels[crossing.channel];
+      std::string label = escaped(crossing.name);
+      for (const CrossingValue& value : values_of(by_template(), crossing)) label += "\\n" + escaped(value.name);
+      const uint32_t other = plan_.paces[crossing.departs ? crossing.to : crossing.from].node;
+      const std::string there = fmt::format("node{}", other);
+      const std::string here = fmt::format("step{}", drawn_as_[crossing.departs ? channel.from : channel.to]);
+      const std::pair link((crossing.departs ? here : there) + " -> " + (crossing.departs ? there : here), label);
+      if (counts[link]++ == 0) links.push_back(link);
+    }
+    std::string text;
+    for (const auto& link : links)
+      text += fmt::format("  {} [label=\"{}{}\", style=dashed];\n", link.first, link.second, times(counts.at(link)));
+    return text;
   }
-  return text;
-}
+
+  const Plan& plan_;
+  const TemplateNames names_;
+  const Plan named_; // by template; empty without streams
+  const std::vector<FoldedSegment> segments_;
+  std::vector<uint32_t> drawn_as_; // by step: the one that stands for it
+};
 
 } // namespace
 
-std::string print_dot(const Plan& plan) {
-  return fmt::format("digraph \"{}\" {{\n  rankdir=LR;\n  node [shape=box];\n", escaped(plan.name)) + nodes(plan) +
-         other_nodes(plan) + arrows(plan) + links(plan) + "}\n";
-}
+std::string print_dot(const Plan& plan) { return Drawing(plan).text(); }
 
 } // namespace millrace::plan

@@ -3,6 +3,7 @@
 
 #include "plan/describe_crossing.h"
 #include "plan/format_text.h"
+#include "plan/template_names.h"
 
 namespace millrace::plan {
 
@@ -12,7 +13,7 @@ using nlohmann::ordered_json;
 
 constexpr int kPlanVersion = 1; // raised when a reader of the older form would misunderstand
 
-ordered_json handlers(const Plan& plan) {
+ordered_json handlers(const Plan& plan, bool has_streams) {
   ordered_json json = ordered_json::object();
   for (const HandlerPlan& handler : plan.handlers) {
     ordered_json& out = json[handler.name];
@@ -26,7 +27,18 @@ ordered_json handlers(const Plan& plan) {
            {"reason", handler.reason}};
     if (handler.step != kNone) out["segment"] = plan.steps[handler.step].segment;
     if (plan.is_over_nodes()) out["node"] = plan.nodes[handler.node];
+    if (!has_streams) continue;
+    out["template"] = handler.stream.empty() ? ordered_json() : ordered_json(handler.written_as);
+    out["stream"] = handler.stream.empty() ? ordered_json() : ordered_json(handler.stream);
   }
+  return json;
+}
+
+// The streams of each set, in their order.
+ordered_json streams(const Plan& plan) {
+  const TemplateNames names(plan);
+  ordered_json json = ordered_json::object();
+  for (const StreamsOfSet& set : names.sets()) json[set.name] = set.streams;
   return json;
 }
 
@@ -161,7 +173,9 @@ std::string print_json(const Plan& plan) {
   json["domains"] = ordered_json::array();
   for (const Domain& domain : plan.domains) json["domains"].push_back(domain.name);
   json["clocks"] = clocks(plan);
-  json["handlers"] = handlers(plan);
+  const ordered_json sets = streams(plan);
+  if (!sets.empty()) json["streams"] = sets;
+  json["handlers"] = handlers(plan, !sets.empty());
   json["edges"] = edges(plan);
   json["inserted"] = inserted(plan);
   json["transfers"] = transfers(plan);

@@ -1,31 +1,38 @@
 // The plan as a person reads it, like SQL's EXPLAIN: what runs where and why, and every step that the runtime added.
+// Templates are printed once, with a count, and streams that differ by name: see fold.h.
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <set>
 
 #include "memory/ring.h"
 #include "plan/describe_crossing.h"
-#include "plan/far_feeds.h"
+#include "plan/fold_segments.h"
 #include "plan/format_text.h"
+#include "plan/plan_words.h"
 #include "plan/predict.h"
+#include "plan/variants.h"
 
 namespace millrace::plan {
 
 namespace {
 
-std::string rate_words(const graph::Rational& rate) {
-  if (rate.denominator == 1) return fmt::format("{}/s", rate.numerator);
-  return fmt::format("{}/{} per s", rate.numerator, rate.denominator);
+// "worker 0", "workers 0 to 2", "workers 0, 2"
+std::string worker_words(const std::set<uint32_t>& homes) {
+  const uint32_t first = *homes.begin(), last = *homes.rbegin();
+  if (homes.size() == 1) return fmt::format("worker {}", first);
+  if (homes.size() > 2 && last - first + 1 == homes.size()) return fmt::format("workers {} to {}", first, last);
+  return fmt::format("workers {}", fmt::join(homes, ", "));
 }
 
 class Printer {
  public:
-  explicit Printer(const Plan& plan) : plan_(plan) {
-    for (const HandlerPlan& handler : plan.handlers) {
-      name_width_ = std::max(name_width_, handler.name.size());
-      type_width_ = std::max(type_width_, handler.type.size());
-    }
-  }
+  explicit Printer(const Plan& plan)
+      : plan_(plan),
+        names_(plan),
+        named_(names_.empty() ? Plan() : names_.named_by_template(plan)),
+        words_(plan_, names_, false),
+        all_words_(by_template(), names_, !names_.empty()) {}
 
   std::string text() {
     heading();
@@ -36,19 +43,23 @@ class Printer {
     edges();
     memory();
     inserted();
-    list("notes", plan_.notes);
+    notes();
     return std::move(text_);
   }
 
  private:
+  // The plan by whose names rows are alike.
+  const Plan& by_template() const { return names_.empty() ? plan_ : named_; }
+
   void line(const std::string& words) {
-    text_ += words;
+    text_ += names_.empty() ? words : names_.with_short_lists(words);
     while (!text_.empty() && text_.back() == ' ') text_.pop_back();
     text_ += '\n';
   }
 
   void heading() {
-    line(fmt::format("{}: {} {}, {} on {}", plan_.name.empty() ? "pipeline" : plan_.name, handler_count(),
+    const std::string streams = names_.empty() ? "" : count_of(names_.stream_count(), "stream") + ", ";
+    line(fmt::format("{}: {}{} {}, {} on {}", plan_.name.empty() ? "pipeline" : plan_.name, streams, handler_count(),
                      count_of(plan_.edges.size(), "edge"), count_of(plan_.segments.size(), "segment"),
                      count_of(plan_.threads, "thread")));
     latency();
@@ -74,241 +85,159 @@ class Printer {
 
   void clocks() {
     line("\nclocks");
-    size_t width = 4;
-    for (const Clock& clock : plan_.clocks) width = std::max(width, clock.name.size());
-    for (uint32_t c = 0; c < plan_.clocks.size(); ++c) {
-      const Clock& clock = plan_.clocks[c];
-      std::string words = fmt::format("  {:<{}}  {}", name_of(clock), width, mode_word(clock));
-      if (clock.rate.numerator > 0) words += ", " + rate_words(clock.rate);
-      if (clock.live) words += ", live";
-      if (clock.driver != kNone) words += ", ticks from " + plan_.steps[clock.driver].name;
-      for (size_t i = 0; i < clock.leaders.size(); ++i)
-        words += (i == 0 ? ", led by " : " and ") + plan_.clocks[clock.leaders[i]].name;
-      const uint32_t home = plan_.paces[c].node; // a clock's own pace has its number
-      if (plan_.is_over_nodes()) words += ", begins on " + plan_.nodes[home];
-      if (home != plan_.node) { // its window is in the home's plan
-        line(words);
-        continue;
-      }
-      words += fmt::format("; window {}: {} in flight", clock.in_flight + clock.pending, clock.in_flight);
-      if (clock.pending > 0) words += fmt::format(" + {} pending", clock.pending);
-      line(words);
+    const Plan& named = by_template();
+    std::vector<Row> rows;
+    for (uint32_t c = 0; c < plan_.clocks.size(); ++c)
+      rows.push_back({named.clocks[c].name, all_words_.clock_words(c), names_.stream_of_clock(c)});
+    struct Shown {
+      std::string name, words;
+    };
+    std::vector<Shown> shown;
+    for (const Group& group : fold(rows, names_)) {
+      const auto c = static_cast<uint32_t>(group.rows[0]);
+      if (group.is_one())
+        shown.push_back({name_of(plan_.clocks[c]), words_.clock_words(c)});
+      else
+        shown.push_back({counted(rows[c].family, group.rows.size()), rows[c].key + rest(group, rows, "; ")});
     }
+    size_t width = 4;
+    for (const Shown& one : shown) width = std::max(width, one.name.size());
+    for (const Shown& one : shown) line(fmt::format("  {:<{}}  {}", one.name, width, one.words));
+  }
+
+  static std::string counted(const std::string& name, size_t count) { return fmt::format("{} ({})", name, count); }
+  // The streams of a group, if nothing else says which they are.
+  std::string rest(const Group& group, const std::vector<Row>& rows, const char* between) const {
+    return group.is_rest ? "" : between + stream_words(group, rows, names_);
   }
 
   void segments() {
     line("\nsegments");
-    for (size_t s = 0; s < plan_.segments.size(); ++s) {
-      const Segment& segment = plan_.segments[s];
-      if (segment.lane > 0) continue; // a copy of one that was shown
-      line("  " + segment_words(s, segment));
-      for (uint32_t step : segment.steps) {
-        line("    " + step_words(plan_.steps[step], step));
-        for (const AccessPlan& access : plan_.accesses)
-          if (access.step == step) line("    = " + access_words(access));
+    const std::vector<FoldedSegment> folded = fold_segments(plan_, by_template(), all_words_, names_);
+    size_t name_width = 0, type_width = 0;
+    for (const HandlerPlan& handler : plan_.handlers) {
+      if (names_.empty() || handler.step == kNone) name_width = std::max(name_width, handler.name.size());
+      type_width = std::max(type_width, handler.type.size());
+    }
+    for (const FoldedSegment& segment : folded)
+      for (const std::vector<uint32_t>& steps : segment.lines)
+        name_width = std::max(name_width, handler_name(steps).size());
+    for (const FoldedSegment& segment : folded) {
+      line("  " + segment_words(segment));
+      for (const std::vector<uint32_t>& steps : segment.lines) {
+        const Step& step = plan_.steps[steps[0]];
+        std::string name;
+        if (step.handler() != kNone)
+          name = fmt::format("{:<{}}  {:<{}}  ", handler_name(steps), name_width, plan_.handlers[step.handler()].type,
+                             type_width);
+        const bool is_counted = step.handler() == kNone && steps.size() > segment.segments.size();
+        const std::string count = is_counted ? fmt::format(" ({})", steps.size()) : "";
+        line("    " + name + step_words(steps) + count);
+        accesses(steps);
       }
     }
   }
 
-  std::string segment_words(size_t index, const Segment& segment) const {
-    std::string words = fmt::format("{}  {}, ", index, plan_.domains[segment.domain].name);
-    if (segment.blocking)
-      words += "a thread of its own";
-    else if (!segment.thread.empty())
-      words += "thread \"" + segment.thread + "\"";
-    else if (segment.heavy)
-      words += "a thread of its own that submits to it";
-    else if (!plan_.on_host(segment.domain))
-      words += "the thread that submits to it";
-    else
-      words += fmt::format("worker {}", segment.home);
-    if (segment.lanes > 1) words += fmt::format(", {} instances", segment.lanes);
-    const Pace& pace = plan_.paces[segment.pace];
-    if (pace.gate != kNone) {
-      const bool on_firing = plan_.channels[plan_.steps[pace.gate].channel()].on_firing;
-      words += fmt::format(", lags its clock by at most {}", count_of(pace.window, on_firing ? "firing" : "tick"));
+  // "" for a step that the plan added.
+  std::string handler_name(const std::vector<uint32_t>& steps) const {
+    const uint32_t handler = plan_.steps[steps[0]].handler();
+    if (handler == kNone) return "";
+    return steps.size() == 1 ? plan_.handlers[handler].name : counted(named_.handlers[handler].name, steps.size());
+  }
+
+  std::string segment_words(const FoldedSegment& folded) const {
+    const Segment& segment = plan_.segments[folded.segments[0]];
+    if (folded.segments.size() == 1)
+      return fmt::format("{}  {}", folded.segments[0], words_.segment_words(segment, worker_words({segment.home})));
+    std::set<uint32_t> homes;
+    for (const uint32_t s : folded.segments) homes.insert(plan_.segments[s].home);
+    return fmt::format("{}  {} × {}{}{}", folded.segments[0], folded.segments.size(),
+                       all_words_.segment_words(segment, worker_words(homes)), folded.streams.empty() ? "" : "; ",
+                       folded.streams);
+  }
+
+  std::string step_words(const std::vector<uint32_t>& steps) const {
+    if (steps.size() == 1) return words_.step_words(steps[0]);
+    Variants variants;
+    for (const uint32_t s : steps) variants.add(stream_name(s), all_words_.step_words(s));
+    return variants.words();
+  }
+
+  const std::string& stream_name(uint32_t s) const {
+    return names_.name_of(names_.stream_of_step(plan_, plan_.steps[s]));
+  }
+
+  void accesses(const std::vector<uint32_t>& steps) {
+    const auto of = [&](uint32_t step) {
+      std::vector<const AccessPlan*> found;
+      for (const AccessPlan& access : plan_.accesses)
+        if (access.step == step) found.push_back(&access);
+      return found;
+    };
+    for (size_t i = 0; i < of(steps[0]).size(); ++i) {
+      Variants variants;
+      const PlanWords& words = steps.size() == 1 ? words_ : all_words_;
+      for (const uint32_t s : steps)
+        variants.add(steps.size() == 1 ? "" : stream_name(s), words.access_words(*of(s)[i]));
+      line("    = " + variants.words());
     }
-    return words + far_words(pace);
-  }
-
-  std::string far_words(const Pace& pace) const {
-    if (pace.kind != PaceKind::far) return "";
-    const std::string clock = name_of(plan_.clocks[pace.clock]);
-    if (pace.stage == 0) return fmt::format(", ticks of clock {}, window {}", clock, pace.window);
-    return fmt::format(", stage {} of clock {}, window {}", pace.stage, clock, pace.window);
-  }
-
-  std::string step_words(const Step& step, uint32_t index) const {
-    if (step.handler() != kNone) return handler_words(step, plan_.handlers[step.handler()]);
-    if (step.is<CopyStep>()) {
-      for (const TransferPlan& transfer : plan_.transfers)
-        if (transfer.step == index) return transfer_words(step, transfer);
-    }
-    if (step.is<EntryStep>() && plan_.paces[step.pace].kind == PaceKind::far) return "+ " + far_entry_words(step);
-    if (step.channel() == kNone) return "+ " + step.name;
-    return "+ " + step.name + channel_words(step, plan_.channels[step.channel()]);
-  }
-
-  std::string handler_words(const Step& step, const HandlerPlan& handler) const {
-    std::string words = fmt::format("{:<{}}  {:<{}}  ", handler.name, name_width_, handler.type, type_width_);
-    std::string details;
-    const auto add = [&](const std::string& detail) { details += (details.empty() ? "" : ", ") + detail; };
-    for (uint32_t o : step.outputs) {
-      const Output& output = plan_.outputs[o];
-      std::string format = format_words(output.format);
-      if (!plan_.on_host(step.domain) && plan_.in_host_memory(output.domain))
-        format += (format.empty() ? "" : " ") + std::string("in host memory");
-      if (!format.empty()) add(format);
-      if (!output.owns && output.in_place >= 0) add("written in place");
-      if (output.owns && output.in_place >= 0) add("copied before it is written");
-    }
-    if (handler.every > 1) add(fmt::format("every {} ticks", handler.every));
-    if (step.owes() > 0) add(owes_words(step, handler));
-    if (handler.cost_ns > 0) add(fmt::format("about {:.3g} µs", static_cast<double>(handler.cost_ns) / 1000));
-    if (step.region != kNone) add(fmt::format("captured in region {}", step.region));
-    // With one domain there was nothing to choose.
-    const std::string reason = plan_.domains.size() > 1 ? handler.reason : "";
-    return words + details + (details.empty() || reason.empty() ? "" : "; ") + reason;
-  }
-
-  // The number of results that it may owe, and the gap that its window can hold meanwhile.
-  std::string owes_words(const Step& step, const HandlerPlan& handler) const {
-    std::string words = "owes up to " + count_of(plan_.type_of(handler).max_pending, "result");
-    const Pace& pace = plan_.paces[step.pace];
-    if (pace.gate != kNone && plan_.channels[plan_.steps[pace.gate].channel()].on_firing) return words;
-    const uint32_t gap = handler.gap + pace.gap - 1;
-    return words + fmt::format(", {} in a gap of more than {}",
-                               plan_.type_of(handler).drains_freely() ? "drained" : "fails", count_of(gap, "tick"));
-  }
-
-  // The output whose bytes a copy carries, whatever domains they came through.
-  std::string carried(const Step& transfer, size_t member) const {
-    uint32_t o = transfer.inputs[member].output;
-    for (;;) {
-      const Output& output = plan_.outputs[o];
-      const Step& step = plan_.steps[output.step];
-      if (!step.is<CopyStep>() && !step.is<FinishStep>()) return output_name(plan_, o);
-      o = step.inputs[step.is<FinishStep>() ? static_cast<uint32_t>(output.forwards) : output.port].output;
-    }
-  }
-
-  std::string transfer_words(const Step& step, const TransferPlan& transfer) const {
-    std::string route;
-    for (const std::string& domain : transfer.route) route += (route.empty() ? "" : " → ") + domain;
-    const std::string time = fmt::format("{:.1f} µs{}", transfer.predicted_us, transfer.guessed ? " by a guess" : "");
-    std::string names;
-    for (size_t member = 0; member < step.inputs.size(); ++member)
-      names += (member == 0 ? "" : ", ") + carried(step, member);
-    const std::string apart =
-        transfer.apart_us > 0 ? fmt::format(" in one, {:.1f} µs one by one", transfer.apart_us) : "";
-    return fmt::format("+ copy {}, {}: {}, {}{}; {}", names, route, bytes_words(transfer.bytes), time, apart,
-                       transfer.reason);
-  }
-
-  std::string access_words(const AccessPlan& access) const {
-    const Output& output = plan_.outputs[plan_.steps[access.step].inputs[access.input].output];
-    return fmt::format("reads {}.{} where it is, in {}: {}, {:.1f} µs; copied it would take {:.1f} µs",
-                       plan_.steps[output.step].name, output.name, plan_.domains[access.domain].name,
-                       bytes_words(access.bytes), access.predicted_us, access.copy_us);
-  }
-
-  // "from home: main/0>1"; "join of stage 2: main/1>2 from gpu, camera.out from stage 0".
-  std::string far_entry_words(const Step& entry) const {
-    const std::vector<Feed>& feeds = plan_.paces[entry.pace].feeds;
-    std::string words;
-    for (const Feed& feed : feeds) {
-      const Channel& channel = plan_.channels[feed.channel];
-      words += words.empty() ? ": " : ", ";
-      if (const CrossingPlan* crossing = crossing_of(plan_, feed.channel))
-        words += crossing->name + (feeds.size() > 1 ? " from " + crossing->node : "");
-      else
-        words += fed_words(channel, feed.count) + " from " + stage_words(plan_, plan_.steps[channel.from].pace);
-    }
-    return entry.name + words;
-  }
-
-  // "camera.out" for each value of a feed.
-  std::string fed_words(const Channel& channel, size_t count) const {
-    std::string names;
-    for (uint32_t v = 0; v < count; ++v) names += (v == 0 ? "" : ", ") + value_name(plan_, channel, v);
-    return count == 0 ? "each tick" : names;
-  }
-
-  std::string far_gate_words(const Step& gate, const Channel& channel) const {
-    if (const CrossingPlan* crossing = crossing_of(plan_, gate.channel())) return ": " + crossing->name;
-    return fmt::format(": {}, at most {} wait", fed_words(channel, gate.inputs.size()),
-                       count_of(channel.depth, "tick"));
-  }
-
-  std::string channel_words(const Step& step, const Channel& channel) const {
-    if (channel.far) return far_gate_words(step, channel);
-    if (step.is<GateStep>() && channel.queued)
-      return fmt::format(": at most {} wait, then {}", channel.depth, full_word(channel.full));
-    if (step.is<GateStep>() && channel.on_firing) return ": the ticks that it fires on pass, and wait for room";
-    if (step.is<GateStep>()) return ": a tick that finds it busy passes by";
-    if (!step.is<ResolveStep>()) return "";
-    if (channel.kind == ChannelKind::latest)
-      return channel.lag > 0 ? fmt::format(": {} before", count_of(channel.lag, "tick")) : ": once for all its readers";
-    if (channel.kind == ChannelKind::queue)
-      return fmt::format(": at most {} wait, then {}", channel.depth, full_word(channel.full));
-    return fmt::format(": within {:.1f} ms", static_cast<double>(channel.within_ns) / 1e6);
   }
 
   void edges() {
     line("\nedges");
+    const Plan& named = by_template();
+    std::vector<Row> rows;
+    for (uint32_t e = 0; e < plan_.edges.size(); ++e) {
+      Row row;
+      row.stream = names_.stream_of_edge(plan_.edges[e]);
+      row.family = plan::edge_words(named.edges[e]);
+      row.key = row.family + "  " + all_words_.edge_words(e);
+      rows.push_back(std::move(row));
+    }
+    const std::vector<Group> groups = fold(rows, names_);
+    const auto ends = [&](const Group& group) {
+      return group.is_one() ? plan::edge_words(plan_.edges[group.rows[0]]) : rows[group.rows[0]].family;
+    };
     size_t width = 0;
-    for (const EdgePlan& edge : plan_.edges) width = std::max(width, edge.from.size() + edge.to.size());
-    for (size_t e = 0; e < plan_.edges.size(); ++e) {
-      const EdgePlan& edge = plan_.edges[e];
-      const std::string gap(width - edge.from.size() - edge.to.size() + 2, ' ');
-      std::string words = "  " + edge_words(edge) + gap + policy_word(edge);
-      if (edge.delay > 0) words += fmt::format(" {}", edge.delay);
-      words += edge_details(static_cast<uint32_t>(e), edge) + link_words(static_cast<uint32_t>(e));
-      if (!edge.note.empty()) words += "; " + edge.note;
-      line(words);
+    for (const Group& group : groups) width = std::max(width, ends(group).size());
+    for (const Group& group : groups) {
+      const auto e = static_cast<uint32_t>(group.rows[0]);
+      const std::string gap(width - ends(group).size() + 2, ' '); // the arrow has as many bytes in each
+      const std::string words =
+          group.is_one() ? words_.edge_words(e) : all_words_.edge_words(e) + ", " + stream_words(group, rows, names_);
+      line("  " + ends(group) + gap + words);
     }
-  }
-
-  std::string edge_details(uint32_t index, const EdgePlan& edge) const {
-    for (const Channel& channel : plan_.channels) {
-      if (channel.far || !serves(channel, index)) continue;
-      if (edge.policy == graph::Policy::queue)
-        return fmt::format(", depth {}, full: {}", channel.depth, full_word(channel.full));
-      if (edge.policy == graph::Policy::latest && channel.lag > 0) return fmt::format(", lag {}", channel.lag);
-      if (edge.policy == graph::Policy::align)
-        return fmt::format(", within {:.1f} ms", static_cast<double>(channel.within_ns) / 1e6);
-      if (edge.policy == graph::Policy::sync) return ", read asynchronously";
-    }
-    return "";
-  }
-
-  static bool serves(const Channel& channel, uint32_t edge) {
-    return std::find(channel.edges.begin(), channel.edges.end(), edge) != channel.edges.end();
-  }
-
-  std::string link_words(uint32_t edge) const {
-    for (const CrossingPlan& crossing : plan_.crossings)
-      if (serves(plan_.channels[crossing.channel], edge)) return ", over " + crossing.name;
-    const bool is_here = plan_.edges[edge].source_output != kNone || plan_.edges[edge].target_step != kNone;
-    return is_here ? "" : ", on other nodes";
   }
 
   void crossings() {
     if (plan_.crossings.empty()) return;
     line("\ncrossings");
-    size_t name_width = 0, node_width = 0;
-    for (const CrossingPlan& crossing : plan_.crossings) {
-      name_width = std::max(name_width, crossing.name.size());
-      node_width = std::max(node_width, end_words(crossing).size());
+    const Plan& named = by_template();
+    std::vector<Row> rows;
+    size_t node_width = 0;
+    for (size_t i = 0; i < plan_.crossings.size(); ++i) {
+      const CrossingPlan& crossing = named.crossings[i];
+      Row row;
+      row.stream = names_.stream_of_clock(plan_.paces[crossing.from].clock);
+      row.family = crossing.name + words_.end_words(crossing);
+      for (const CrossingValue& value : values_of(named, crossing)) row.family += " " + value.name;
+      row.key = row.family + "  " + all_words_.crossing_words(crossing);
+      rows.push_back(std::move(row));
+      node_width = std::max(node_width, words_.end_words(crossing).size());
     }
-    for (const CrossingPlan& crossing : plan_.crossings)
-      line(fmt::format("  {:<{}}  {:<{}}  {}; depth {}; {}; {}", crossing.name, name_width, end_words(crossing),
-                       node_width, parcel_words(plan_, crossing), plan_.channels[crossing.channel].depth,
-                       delivery_word(crossing), use_words(plan_, crossing)));
-  }
-
-  static std::string end_words(const CrossingPlan& crossing) {
-    return (crossing.departs ? "to " : "from ") + crossing.node;
+    const std::vector<Group> groups = fold(rows, names_);
+    const auto name = [&](const Group& group) {
+      return (group.is_one() ? plan_ : named).crossings[group.rows[0]].name;
+    };
+    size_t name_width = 0;
+    for (const Group& group : groups) name_width = std::max(name_width, name(group).size());
+    for (const Group& group : groups) {
+      const CrossingPlan& crossing = plan_.crossings[group.rows[0]];
+      const std::string words = group.is_one()
+                                    ? words_.crossing_words(crossing)
+                                    : all_words_.crossing_words(crossing) + "; " + stream_words(group, rows, names_);
+      line(fmt::format("  {:<{}}  {:<{}}  {}", name(group), name_width, words_.end_words(crossing), node_width, words));
+    }
   }
 
   // The handlers that other nodes run, a line for each node.
@@ -316,9 +245,21 @@ class Printer {
     std::vector<std::string> lines;
     for (uint32_t node = 0; node < plan_.nodes.size(); ++node) {
       if (node == plan_.node) continue;
+      std::vector<uint32_t> handlers;
+      std::vector<Row> rows;
+      for (uint32_t h = 0; h < plan_.handlers.size(); ++h) {
+        if (plan_.handlers[h].node != node) continue;
+        handlers.push_back(h);
+        const std::string& name = by_template().handlers[h].name;
+        rows.push_back({name, name, names_.stream_of(plan_.handlers[h])});
+      }
       std::string names;
-      for (const HandlerPlan& handler : plan_.handlers)
-        if (handler.node == node) names += (names.empty() ? "" : ", ") + handler.name + " (" + handler.type + ")";
+      for (const Group& group : fold(rows, names_)) {
+        const HandlerPlan& handler = plan_.handlers[handlers[group.rows[0]]];
+        names += (names.empty() ? "" : ", ") +
+                 (group.is_one() ? handler.name : counted(rows[group.rows[0]].family, group.rows.size())) + " (" +
+                 handler.type + ")";
+      }
       if (!names.empty()) lines.push_back(plan_.nodes[node] + ": " + names);
     }
     list("on other nodes", lines);
@@ -326,45 +267,72 @@ class Printer {
 
   void memory() {
     line("\nmemory");
+    std::vector<Row> rows;
+    for (size_t r = 0; r < plan_.rings.size(); ++r) {
+      const Ring& ring = by_template().rings[r];
+      Row row;
+      row.stream = names_.stream_of_step(plan_, plan_.steps[plan_.outputs[ring.output].step]);
+      row.family = fmt::format("{} {}", ring.domain, all_words_.ring_name(ring));
+      row.key = row.family + "  " + ring_words(ring, 1);
+      rows.push_back(std::move(row));
+    }
+    const std::vector<Group> groups = fold(rows, names_);
+    const auto name = [&](const Group& group) {
+      return group.is_one() ? words_.ring_name(plan_.rings[group.rows[0]])
+                            : all_words_.ring_name(named_.rings[group.rows[0]]);
+    };
     size_t width = 0;
-    for (const Ring& ring : plan_.rings) width = std::max(width, ring_name(ring).size());
+    for (const Group& group : groups) width = std::max(width, name(group).size());
     for (const Domain& domain : plan_.domains) {
       const auto sum = plan_.memory.find(domain.name);
       if (sum == plan_.memory.end()) continue;
       line(fmt::format("  {}  {}", domain.name, bytes_words(sum->second)));
-      for (const Ring& ring : plan_.rings)
-        if (&plan_.domains[ring.domain] == &domain)
-          line(fmt::format("    {:<{}}  {}", ring_name(ring), width, ring_words(ring)));
+      for (const Group& group : groups) {
+        const size_t r = group.rows[0];
+        if (&plan_.domains[plan_.rings[r].domain] != &domain) continue;
+        const std::string words = group.is_one()
+                                      ? ring_words(plan_.rings[r], 1)
+                                      : ring_words(named_.rings[r], group.rows.size()) + rest(group, rows, "; ");
+        line(fmt::format("    {:<{}}  {}", name(group), width, words));
+      }
     }
   }
 
-  std::string ring_name(const Ring& ring) const {
-    const Output& output = plan_.outputs[ring.output];
-    const Step& step = plan_.steps[output.step];
-    if (step.is<CopyStep>()) return "copy of " + carried(step, output.port);
-    const CrossingPlan* crossing = arrival_of(plan_, ring.output);
-    return output_name(plan_, ring.output) + (crossing ? " from " + crossing->node : "");
-  }
-
-  std::string ring_words(const Ring& ring) const {
-    std::string reasons;
-    for (const std::string& reason : ring.reasons) reasons += (reasons.empty() ? "" : " + ") + reason;
-    return fmt::format("{} × {}: {}{}", ring.length, bytes_words(memory::block_bytes(ring.capacity)), reasons,
-                       ring.pinned ? "; pinned" : "");
+  // "64 × 3 × 9.2 KiB = 1.7 MiB: 3 in flight" for the rings of 64 streams.
+  static std::string ring_words(const Ring& ring, size_t count) {
+    const uint64_t block = memory::block_bytes(ring.capacity);
+    const std::string words = fmt::format("{} × {}", ring.length, bytes_words(block));
+    const std::string reasons = ": " + PlanWords::reason_words(ring);
+    if (count == 1) return words + reasons;
+    return fmt::format("{} × {} = {}", count, words, bytes_words(count * ring.length * block)) + reasons;
   }
 
   void inserted() {
+    std::vector<Row> rows;
+    for (size_t i = 0; i < plan_.inserted.size(); ++i) {
+      const InsertedPlan& inserted = by_template().inserted[i];
+      rows.push_back({by_template().handlers[inserted.handler].name, all_words_.inserted_words(inserted),
+                      names_.stream_of(plan_.handlers[inserted.handler])});
+    }
     std::vector<std::string> lines;
-    for (const InsertedPlan& inserted : plan_.inserted) {
-      const HandlerPlan& handler = plan_.handlers[inserted.handler];
-      const std::string cost =
-          inserted.predicted_us > 0 ? fmt::format("about {:.3g} µs", inserted.predicted_us) : "cost not known";
-      lines.push_back(fmt::format("{}: {} {} → {} between {} and {}, because {}; on {}, {}×{}, {}", handler.name,
-                                  handler.type, inserted.from, inserted.to, inserted.source, reader_words(inserted),
-                                  inserted.reason, plan_.domains[handler.domain].name, inserted.width, inserted.height,
-                                  cost));
+    for (const Group& group : fold(rows, names_)) {
+      const size_t i = group.rows[0];
+      lines.push_back(group.is_one() ? words_.inserted_words(plan_.inserted[i])
+                                     : rows[i].key + "; " + stream_words(group, rows, names_));
     }
     list("inserted", lines);
+  }
+
+  void notes() {
+    std::vector<Row> rows;
+    for (size_t i = 0; i < plan_.notes.size(); ++i)
+      rows.push_back({by_template().notes[i], by_template().notes[i], names_.stream_in(plan_.notes[i])});
+    std::vector<std::string> lines;
+    for (const Group& group : fold(rows, names_)) {
+      const size_t i = group.rows[0];
+      lines.push_back(group.is_one() ? plan_.notes[i] : rows[i].key + " (" + stream_words(group, rows, names_) + ")");
+    }
+    list("notes", lines);
   }
 
   void list(const char* title, const std::vector<std::string>& lines) {
@@ -374,8 +342,10 @@ class Printer {
   }
 
   const Plan& plan_;
+  const TemplateNames names_;
+  const Plan named_; // by template; empty without streams
+  const PlanWords words_, all_words_;
   std::string text_;
-  size_t name_width_ = 0, type_width_ = 0;
 };
 
 } // namespace

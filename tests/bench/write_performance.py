@@ -36,6 +36,7 @@ GOALS = {
     ("plan", "chain 64", "total"): 1,
     ("plan", "chain 1000", "total"): 50,
     ("plan", "mesh 1000", "total"): 50,
+    ("plan", "64 streams × 8", "beside"): 1.5,
     ("trace", "16 empty", "ratio"): 1.5,
     ("trace", "100 empty", "ratio"): 1.5,
     ("trace", "16 × 10 µs", "ratio"): 1.02,

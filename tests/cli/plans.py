@@ -44,7 +44,7 @@ def complaints_of_json(name, printed, text):
         keys = set(transfer) - {"one_by_one_us"}  # of a packed copy
         if keys != {"edge", "route", "bytes", "predicted_us", "reason"} or len(transfer["route"]) < 2:
             yield f"{name}: --json has an odd transfer {transfer}"
-    if text.count("+ copy ") != len(made["transfers"]):
+    if "streams" not in made and text.count("+ copy ") != len(made["transfers"]):  # a line may stand for many streams
         yield f"{name}: the text has other copies than --json"
 
 

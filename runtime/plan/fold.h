@@ -1,0 +1,32 @@
+// Groups rows that a plan has once for each stream and that say the same of each: they are printed as one row. Private
+// to runtime/plan.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "plan/template_names.h"
+
+namespace millrace::plan {
+
+struct Row {
+  std::string family;           // its subject, by template: "draw@cameras.video"
+  std::string key;              // all that rows of a group have in common, the family too
+  TemplateNames::Stream stream; // a row of none, or of several, is a group of its own
+};
+
+struct Group {
+  std::vector<size_t> rows; // one of each stream, in their order
+  bool is_rest = false;     // its streams are all that no other group of the family has
+  bool is_one() const { return rows.size() == 1; }
+};
+
+// In the order of their first rows.
+std::vector<Group> fold(const std::vector<Row>& rows, const TemplateNames& names);
+
+// "64 streams"; "2 streams: gate7, hall" if nothing else says which.
+std::string stream_words(const Group& group, const std::vector<Row>& rows, const TemplateNames& names);
+// "gate7, hall"; of many the first few and how many there are.
+std::string listed(const std::vector<std::string>& streams);
+
+} // namespace millrace::plan
