@@ -61,6 +61,18 @@ void check_node(const RunState& run, const plan::HandlerPlan& handler, const std
         what, "its clock begins its ticks on node \"" + plan.nodes[home] + "\", and live changes do not go over links");
 }
 
+// An edit is told as a person writes it after `millrace set`.
+void check_value(const plugin::HandlerInfo& info, const plugin::HandlerInfo::Param& param, const ParamChange& change) {
+  try {
+    plugin::parse_param(info, param, change.text, {"--set", 0, 0});
+  } catch (const Failure& failure) {
+    Error error = failure.error();
+    error.place = {};
+    if (!error.edit.empty()) error.edit = change.handler + "." + error.edit;
+    throw Failure(std::move(error));
+  }
+}
+
 } // namespace
 
 std::vector<RunState::Change> check_changes(const RunState& run, const std::vector<ParamChange>& changes) {
@@ -75,7 +87,7 @@ std::vector<RunState::Change> check_changes(const RunState& run, const std::vect
       refuse_live(change.param + " of " + change.handler + " cannot be changed while it runs",
                   "`millrace inspect " + info.type + "` says which parameters are live");
     check_node(run, handler, change.param);
-    plugin::parse_param(info, param, change.text, {});
+    check_value(info, param, change);
     checked.push_back({index, change.param, change.text, UINT64_MAX});
   }
   return checked;

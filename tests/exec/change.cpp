@@ -27,9 +27,10 @@ void add_counted(Pipeline& p, const std::string& clock) {
   p.connect(clock + "relay", clock + "sink");
 }
 
-Error refused_change(Compiled& compiled, const std::string& handler, const std::string& param) {
+Error refused_change(Compiled& compiled, const std::string& handler, const std::string& param,
+                     const std::string& value = "1") {
   try {
-    compiled.live().set({{handler, param, "1"}});
+    compiled.live().set({{handler, param, value}});
   } catch (const Failure& failure) {
     return failure.error();
   }
@@ -89,6 +90,9 @@ TEST_CASE("2.7: a refused change names what is near, what can change, and who wo
   CHECK(param.nearest == "add");
   REQUIRE(param.notes.size() == 1);
   CHECK(param.notes[0] == "these can be changed while it runs: add");
+  const Error value = refused_change(compiled, "relay", "add", "one");
+  CHECK(value.code == 311);
+  CHECK(value.edit == "relay.add=0");
   const Error fixed = refused_change(compiled, "source", "count");
   CHECK(fixed.code == 316);
   REQUIRE(fixed.notes.size() == 1);
