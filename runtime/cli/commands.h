@@ -34,7 +34,8 @@ struct RunCommand : PipelineOptions {
   bool quiet = false, explain = false, sync_devices = false;
   std::string log_level, log_file; // "": not given
   std::string log_format = "text";
-  int verbose = 0; // how often -v was given
+  std::string control = "on"; // or "off"
+  int verbose = 0;            // how often -v was given
 };
 
 struct PlanCommand : PipelineOptions {
@@ -74,6 +75,16 @@ struct NodesCommand {
   bool json = false, watch = false;
 };
 
+// A run on this machine: -p.
+struct RunChoice {
+  std::string run; // the name of its pipeline, or its process; "": the only one
+  bool json = false;
+};
+
+struct SetCommand : RunChoice {
+  std::vector<std::string> changes; // handler.param=value
+};
+
 struct DoctorCommand {
   bool json = false;
   std::vector<std::string> plugin_paths;
@@ -88,6 +99,8 @@ int inspect(const ListCommand& command);
 int explain(const ExplainCommand& command);
 int identity(const IdentityCommand& command);
 int nodes(const NodesCommand& command);
+int set(const SetCommand& command);
+int stop(const RunChoice& command);
 int check_handler(const CheckHandlerCommand& command);
 int doctor(const DoctorCommand& command);
 int calibrate(const CalibrateCommand& command);

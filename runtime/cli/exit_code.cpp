@@ -19,6 +19,8 @@ ExitCode exit_code_of(const Error& error) {
     case code::running_already:
     case code::unable_node: return kInvalidPipeline; // the nodes could not agree: nothing ran
     case code::link_address: return kWrongUsage;
+    case code::run_does_not_answer:
+    case code::control_not_open: return kRunFailed; // the command was right
     case code::illegal_device_access:
     case code::device_lost: return kDeviceLost;
     default: break;

@@ -115,6 +115,7 @@ class Commands {
     add_run();
     add_plan();
     add_lists();
+    add_control();
     add_nodes();
     add_new();
     add_bench();
@@ -183,6 +184,9 @@ class Commands {
     app.add_option("--metrics", run_.metrics,
                    "serve metrics to Prometheus while it runs: 127.0.0.1:9090, :9090; port 0: a free one")
         ->type_name("ADDR");
+    app.add_option("--control", run_.control, "off: `millrace set` and `stop` do not find this run; default: on")
+        ->type_name("on|off")
+        ->check(CLI::IsMember({"on", "off"}));
     add_log_options(app);
   }
 
@@ -229,6 +233,21 @@ class Commands {
     explain_app.add_option("CODE", explain_code_.code, "such as MR0304; default: list all");
     explain_app.add_flag("--json", explain_code_.json, "as JSON");
     explain_app.footer("The words of the messages, such as tick, firing and late: docs/guide/glossary.md");
+  }
+
+  void add_control() {
+    const auto choice = [](CLI::App& app, RunChoice& options) {
+      app.add_option("-p,--pipeline", options.run,
+                     "which run: its pipeline's name or its process; default: the only one")
+          ->type_name("NAME|PID");
+      app.add_flag("--json", options.json, "as JSON");
+    };
+    CLI::App& set_app = add("set", "changes live parameters of a run", [this] { return cli::set(set_); });
+    set_app.add_option("CHANGE", set_.changes, "handler.param=value; several change on the same tick")->required();
+    choice(set_app, set_);
+    CLI::App& stop_app = add("stop", "ends a run as a first signal does: its sources end, and it drains",
+                             [this] { return cli::stop(stop_); });
+    choice(stop_app, stop_);
   }
 
   void add_nodes() {
@@ -326,6 +345,8 @@ class Commands {
   DoctorCommand doctor_;
   CalibrateCommand calibrate_;
   ExplainCommand explain_code_;
+  SetCommand set_;
+  RunChoice stop_;
   IdentityCommand identity_;
   NodesCommand nodes_;
   std::string word_, name_, json_;

@@ -8,6 +8,7 @@
 #include <condition_variable>
 #include <cstdio>
 #include <cstring>
+#include <filesystem>
 #include <future>
 #include <mutex>
 #include <optional>
@@ -31,6 +32,9 @@
 #include "node/trace.h"
 #include "observe/log.h"
 #include "observe/start_thread.h"
+#include "serve/control.h"
+#include "serve/run_folder.h"
+#include "serve/socket.h"
 
 namespace millrace::cli {
 
@@ -109,12 +113,25 @@ std::string list_of(const std::vector<std::string>& calls) {
   return list;
 }
 
+std::string in_flight(const std::vector<std::string>& calls) {
+  return calls.empty() ? "what is in flight" : list_of(calls);
+}
+
 // "nodes: all of edge, gpu run here; …"; "" if the pipeline is of one machine.
 std::string nodes_here(const graph::Graph& graph) {
   if (graph.nodes.size() < 2) return "";
   std::string list;
   for (const std::string& name : graph::node_names(graph)) list += (list.empty() ? "" : ", ") + name;
   return "nodes: all of " + list + " run here; `millrace plan --node NAME` shows what is one node's";
+}
+
+// The name of the pipeline; a file that says none is called as itself, and a line is its own name.
+std::string name_of(const graph::Graph& graph, const std::string& pipeline) {
+  if (!graph.name.empty()) return graph.name;
+  const std::filesystem::path path(pipeline);
+  const std::string extension = path.extension().string();
+  const bool is_file = extension == ".yaml" || extension == ".yml" || extension == ".json";
+  return is_file ? path.stem().string() : pipeline;
 }
 
 std::string name_of_signal(int signal) { return std::string("SIG") + sigabbrev_np(signal); }
@@ -159,6 +176,43 @@ class LiveRun {
     take(run);
   }
 
+  // Lets other processes of this user change and stop the run from now on. Without it the run goes on as well.
+  void open_control() {
+    if (command_.control == "off") return;
+    serve::SteeredRun run;
+    run.version = MILLRACE_VERSION;
+    run.pipeline = name_of(pipeline_ ? pipeline_->graph : compiled_.composition->graph(), command_.pipeline);
+    run.node = command_.node;
+    run.elapsed_s = [begun = std::chrono::steady_clock::now()] {
+      return std::chrono::duration<double>(std::chrono::steady_clock::now() - begun).count();
+    };
+    run.set = [this](const std::vector<exec::ParamChange>& changes, const exec::ChangesTaken& taken) {
+      set(changes, taken);
+    };
+    run.stop = [this] { stop_by_control(); };
+    control_ = std::make_unique<serve::Control>(run);
+    try {
+      auto socket = std::make_unique<serve::ControlSocket>(*control_, serve::open_run_folder());
+      const std::lock_guard lock(mutex_);
+      socket_ = std::move(socket);
+    } catch (const Failure& failure) {
+      Log::Context context;
+      context.code = code::control_not_open;
+      const Error& why = failure.error();
+      log_.say(LogLevel::warning, log_.source(), "no control socket: " + why.place.file + ": " + why.what, context);
+    }
+  }
+
+  // Called once the run is over: its clients are told so.
+  void close_control() {
+    std::unique_ptr<serve::ControlSocket> socket;
+    {
+      const std::lock_guard lock(mutex_);
+      socket = std::move(socket_);
+    }
+    if (control_) control_->end();
+  }
+
   // Runs one node of the pipeline to the end of the whole run. Throws Failure if it could not begin. `running` is
   // called once there is a run to report of.
   Result run_node(const std::function<void()>& running) {
@@ -184,6 +238,7 @@ class LiveRun {
         node_ = std::move(node);
         if (stopped_) node_->stop();
       }
+      open_control(); // before the nodes meet, because they may wait for long
       NodeStatus::Options status;
       status.folder = node_folder();
       status.pipeline = command_.pipeline;
@@ -214,6 +269,7 @@ class LiveRun {
   void begin_end(int64_t log_within_ns = kLogWrittenWithinNs) {
     if (ended_.exchange(true))
       for (;;) pause();
+    withdraw_control();
     log_.flush(log_within_ns);
     progress_.end();
   }
@@ -244,24 +300,15 @@ class LiveRun {
       told.wait_for(kTellWithin);
     } catch (const Failure&) { // it is printed below
     }
-    watch_->stop();
-    std::shared_ptr<exec::Run> run;
-    node::Node* node = nullptr;
-    {
-      const std::lock_guard lock(mutex_);
-      stopped_ = true;
-      run = run_;
-      node = node_.get();
-    }
-    if (node)
-      node->stop(); // and the run with it
-    else if (run)
-      run->stop();
+    stop_run();
     if (teller.joinable())
       teller.join();
     else
       tell();
   }
+
+  // True if a client of the control socket stopped the run.
+  bool is_stopped_by_control() const { return stopped_by_control_.load(); }
 
   // Called for the second signal: writes what there is to report, and does not wait for calls that hang.
   void give_up(int signal) {
@@ -316,6 +363,48 @@ class LiveRun {
     return options;
   }
 
+  void stop_run() {
+    watch_->stop();
+    std::shared_ptr<exec::Run> run;
+    node::Node* node = nullptr;
+    {
+      const std::lock_guard lock(mutex_);
+      stopped_ = true;
+      run = run_;
+      node = node_.get();
+    }
+    if (node)
+      node->stop(); // and the run with it
+    else if (run)
+      run->stop();
+  }
+
+  // Called by the thread of the control socket, as the next two are.
+  void stop_by_control() {
+    if (stopped_by_control_.exchange(true)) return;
+    const std::vector<std::string> calls = calls_under_way(); // once it is stopped they may be over
+    stop_run();
+    if (command_.quiet) return;
+    progress_.message("stopped by `millrace stop` or another client: no more ticks; waiting for " + in_flight(calls));
+  }
+
+  void set(const std::vector<exec::ParamChange>& changes, const exec::ChangesTaken& taken) {
+    const std::shared_ptr<exec::Run> run = running();
+    if (!run)
+      throw Failure(Error{code::parameter_not_live,
+                          "no parameter can be changed yet",
+                          {},
+                          {"the run has not begun: its nodes have not met"},
+                          "",
+                          ""});
+    run->set(changes, taken);
+  }
+
+  void withdraw_control() {
+    const std::lock_guard lock(mutex_);
+    if (socket_) socket_->withdraw();
+  }
+
   void take(const std::shared_ptr<exec::Run>& run) {
     const std::lock_guard lock(mutex_);
     run_ = run;
@@ -359,9 +448,8 @@ class LiveRun {
 
   void tell_stop(int signal) {
     if (!command_.quiet && !ended_.load()) {
-      const std::vector<std::string> calls = calls_under_way();
-      progress_.message(name_of_signal(signal) + ": no more ticks; waiting for " +
-                        (calls.empty() ? "what is in flight" : list_of(calls)) + "; a second signal ends it at once");
+      progress_.message(name_of_signal(signal) + ": no more ticks; waiting for " + in_flight(calls_under_way()) +
+                        "; a second signal ends it at once");
     }
     const std::lock_guard lock(mutex_);
     told_ = true;
@@ -403,7 +491,9 @@ class LiveRun {
   bool stopped_ = false;
   bool told_ = false; // true once the first signal was reported
   std::condition_variable told_changed_;
-  std::atomic<bool> ended_{false};
+  std::atomic<bool> ended_{false}, stopped_by_control_{false};
+  std::unique_ptr<serve::Control> control_;
+  std::unique_ptr<serve::ControlSocket> socket_; // last: its thread uses all of the above
 };
 
 // The driver of a lost device may never let its process exit. All is written, so this does not wait for it.
@@ -423,10 +513,12 @@ int run_to_end(LiveRun& live, const RunCommand& command, const Signals& signals)
   };
   // If a signal came, an error that a handler reports at its start is no failure: it was interrupted.
   const auto ended_at_start = [&] {
-    live.await_told();
+    live.close_control();
+    const int signalled = signals.first();
+    if (signalled) live.await_told();
     live.begin_end();
     live.write_files({});
-    return kSignalled + signals.first();
+    return signalled ? kSignalled + signalled : static_cast<int>(kDone);
   };
   Result result;
   bool came_at_start = false;
@@ -440,16 +532,18 @@ int run_to_end(LiveRun& live, const RunCommand& command, const Signals& signals)
       came_at_start = signals.first() != 0;
     }
   } catch (const Failure&) {
-    if (signals.first()) return ended_at_start();
+    if (signals.first() || live.is_stopped_by_control()) return ended_at_start();
     throw;
   }
   if (command.node.empty()) {
     serve_metrics();
+    live.open_control();
     live.tell_notes();
     result = live.run().wait();
   }
   const int signalled = signals.first();
   if (metrics) metrics->stop();
+  live.close_control();
 
   if (signalled) live.await_told();
   live.begin_end();

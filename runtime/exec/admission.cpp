@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "exec/change.h"
 #include "exec/feeds.h"
 #include "exec/fill_tick.h"
 #include "exec/firing.h"
@@ -71,26 +72,31 @@ void end(PaceRun& pace) {
 // requests wait for the next tick: a request takes effect as a whole, and requests take effect in their order.
 void admit_changes(PaceRun& pace, uint64_t index, bool asked) {
   RunState& run = *pace.run;
-  const std::lock_guard lock(run.changes_mutex);
-  const auto is_late = [&](const RunState::Change& change) {
-    return change.at_index == UINT64_MAX &&
-           std::any_of(pace.clock->sources.begin(), pace.clock->sources.end(),
-                       [&](const SourceState& source) { return source.step->plan->handler() == change.handler; });
-  };
-  if (asked && std::any_of(run.requested.begin(), run.requested.end(), is_late)) return;
-  std::vector<RunState::Change> others;
-  for (RunState::Change& change : run.requested) {
-    const bool mine = run.epoch.plan.handlers[change.handler].clock == pace.plan->clock;
-    if (!mine || (change.at_index != UINT64_MAX && change.at_index > index)) {
-      others.push_back(std::move(change));
-      continue;
+  std::vector<std::shared_ptr<RunState::Request>> taken;
+  {
+    const std::lock_guard lock(run.changes_mutex);
+    const auto is_late = [&](const RunState::Change& change) {
+      return change.at_index == UINT64_MAX &&
+             std::any_of(pace.clock->sources.begin(), pace.clock->sources.end(),
+                         [&](const SourceState& source) { return source.step->plan->handler() == change.handler; });
+    };
+    if (asked && std::any_of(run.requested.begin(), run.requested.end(), is_late)) return;
+    std::vector<RunState::Change> others;
+    for (RunState::Change& change : run.requested) {
+      const bool mine = run.epoch.plan.handlers[change.handler].clock == pace.plan->clock;
+      if (!mine || (change.at_index != UINT64_MAX && change.at_index > index)) {
+        others.push_back(std::move(change));
+        continue;
+      }
+      change.at_index = index;
+      if (change.request) note_taken(*pace.clock->plan, index, std::move(change.request), taken);
+      run.changes.push_back(std::move(change));
     }
-    change.at_index = index;
-    run.changes.push_back(std::move(change));
+    run.requested = std::move(others);
+    run.changes_admitted.store(run.changes.size(), std::memory_order_release);
+    run.changes_waiting.store(!run.requested.empty(), std::memory_order_relaxed);
   }
-  run.requested = std::move(others);
-  run.changes_admitted.store(run.changes.size(), std::memory_order_release);
-  run.changes_waiting.store(!run.requested.empty(), std::memory_order_relaxed);
+  for (const auto& request : taken) request->on_taken(request->taken);
 }
 
 // Stores what steps of other paces read of a tick. Called before `admitted` is stored.

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "exec/build.h"
+#include "exec/change.h"
 #include "exec/reader.h"
 #include "exec/region.h"
 #include "exec/report.h"
@@ -193,29 +194,13 @@ std::vector<CallUnderWay> Run::calls_under_way() const { return exec::calls_unde
 
 bool Run::finished() const { return state_->finished(); }
 
-void Run::set(const std::vector<ParamChange>& changes) {
+void Run::set(const std::vector<ParamChange>& changes, const ChangesTaken& on_taken) {
   RunState& run = *state_;
-  std::vector<RunState::Change> checked;
-  for (const ParamChange& change : changes) {
-    uint32_t handler = 0;
-    while (handler < run.epoch.plan.handlers.size() && run.epoch.plan.handlers[handler].name != change.handler)
-      ++handler;
-    if (handler == run.epoch.plan.handlers.size())
-      throw Failure(code::unknown_handler, "there is no handler named \"" + change.handler + "\"");
-    const plugin::HandlerInfo& info = run.epoch.plan.type_of(run.epoch.plan.handlers[handler]);
-    const auto* param = info.find_param(change.param);
-    if (!param)
-      throw Failure(code::unknown_parameter,
-                    change.handler + " (" + info.type + ") has no parameter \"" + change.param + "\"");
-    if (!param->live())
-      throw Failure(code::parameter_not_live,
-                    change.param + " of " + change.handler + " cannot be changed while it runs");
-    plugin::parse_param(info, *param, change.text, {});
-    checked.push_back({handler, change.param, change.text, UINT64_MAX});
-  }
+  std::vector<RunState::Change> checked = check_changes(run, changes);
+  if (on_taken) ask_for(run, checked, on_taken);
   const std::lock_guard lock(run.changes_mutex);
   for (RunState::Change& change : checked) run.requested.push_back(std::move(change));
-  run.changes_waiting.store(true);
+  run.changes_waiting.store(!run.requested.empty());
 }
 
 std::vector<AppliedChange> Run::changes() const {

@@ -54,6 +54,12 @@ struct AppliedChange {
   uint64_t tick;
   ParamChange change;
 };
+struct TickOfClock {
+  std::string clock;
+  uint64_t tick;
+};
+// The first tick that sees the changes of one call, on each clock that has such handlers.
+using ChangesTaken = std::function<void(const std::vector<TickOfClock>&)>;
 
 // A failure that ends a run (2.6): no handler is called on ticks of the clock that are later than the index. All ones:
 // it belongs to no tick.
@@ -162,8 +168,12 @@ class Run {
   bool is_stuck() const;
   // The calls of process and finish that are under way now. Any thread, once start() has returned.
   std::vector<CallUnderWay> calls_under_way() const;
-  // Changes live parameters; all changes of one call take effect on the same tick. Throws Failure (MR031x).
-  void set(const std::vector<ParamChange>& changes);
+  // Changes live parameters; all changes of one call take effect on the same tick of their clock. All are checked
+  // before any is applied. Throws Failure: MR0301, MR031x. A handler of another node, or of a clock that begins its
+  // ticks on another node, is refused. `on_taken` is called once, when every clock has begun the tick on which they
+  // take effect; never, if the run ends before. The thread that begins the tick calls it, so it must not wait. Null:
+  // nobody asks.
+  void set(const std::vector<ParamChange>& changes, const ChangesTaken& on_taken = nullptr);
   // The changes so far, each with its tick. They can be given back as RunOptions::script.
   std::vector<AppliedChange> changes() const;
   uint64_t ticks() const;

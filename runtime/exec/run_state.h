@@ -79,10 +79,16 @@ class RunState {
 
   // Live parameters (2.7). Under changes_mutex any thread puts changes into `requested`, and a head moves them to
   // `changes`.
+  struct Request { // changes that were asked for together
+    ChangesTaken on_taken;
+    size_t clocks = 0; // that have to take them
+    std::vector<TickOfClock> taken;
+  };
   struct Change {
     uint32_t handler;
     std::string param, text;
     uint64_t at_index = UINT64_MAX; // a tick of the handler's clock; UINT64_MAX: the next one that is admitted
+    std::shared_ptr<Request> request = nullptr; // null: nobody asks when it is admitted
   };
   std::mutex changes_mutex;
   std::vector<Change> requested;            // their tick has not come

@@ -21,6 +21,7 @@ sys.path.insert(0, str(ROOT / "tests" / "tidy"))
 import readme_test  # noqa: E402: found by the line above
 
 PAGES = ("docs/guide/clocks_and_policies.md",
+         "docs/guide/control.md",
          "docs/guide/getting_started.md",
          "docs/guide/how_the_plan_decides.md",
          "docs/guide/insight.md",

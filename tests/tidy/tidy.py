@@ -62,7 +62,8 @@ EDGES = {
     "fleet": {"net", "plan", "graph", "plugin", "memory", "device", "observe"},
     "embed": {"exec", "plan", "graph", "plugin", "memory", "device", "net", "fleet", "observe"},
     "node": {"embed", "exec", "plan", "graph", "plugin", "memory", "device", "net", "fleet", "observe"},
-    "cli": {"node", "embed", "exec", "plan", "graph", "plugin", "memory", "device", "net", "fleet", "observe"},
+    "serve": {"embed", "exec", "plan", "graph", "plugin", "memory", "device", "net", "observe"},
+    "cli": {"serve", "node", "embed", "exec", "plan", "graph", "plugin", "memory", "device", "net", "fleet", "observe"},
 }
 # The registry holds the table of the built-in handlers, the CUDA module that of their kernels.
 INCLUDES_ALLOWED = {("plugin", "handlers/builtin.h"), ("device", "handlers/gpu/tables.h")}

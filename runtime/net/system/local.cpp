@@ -56,14 +56,6 @@ bool bind_to(const Descriptor& socket, const Address& address) {
   return ::bind(socket.number(), reinterpret_cast<const sockaddr*>(&address.name), address.size) == 0;
 }
 
-// True if a socket lies at the path and nobody listens there any more.
-bool is_left_over(const std::string& path, const Address& address) {
-  struct stat facts {};
-  if (path[0] == '@' || ::lstat(path.c_str(), &facts) != 0 || !S_ISSOCK(facts.st_mode)) return false;
-  const Descriptor socket(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
-  return socket && !connect_to(socket, address) && errno == ECONNREFUSED;
-}
-
 } // namespace
 
 Moved LocalTransport::handshake() {
@@ -150,12 +142,21 @@ Descriptor listen_local(const std::string& text, std::string& why) {
   if (::fchmod(socket.number(), 0600) != 0) return fail(why, "the mode of the socket cannot be set");
   bool bound = bind_to(socket, address);
   if (!bound && errno == EADDRINUSE) {
-    const bool left_over = is_left_over(text, address);
+    const bool left_over = is_left_over(text);
     errno = EADDRINUSE;
     bound = left_over && ::unlink(text.c_str()) == 0 && bind_to(socket, address);
   }
   if (!bound || ::listen(socket.number(), kBacklog) != 0) return fail(why, "the address cannot be used");
   return socket;
+}
+
+bool is_left_over(const std::string& path) {
+  Address address;
+  struct stat facts {};
+  if (path.starts_with('@') || !make_address(path, address)) return false;
+  if (::lstat(path.c_str(), &facts) != 0 || !S_ISSOCK(facts.st_mode)) return false;
+  const Descriptor socket(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+  return socket && !connect_to(socket, address) && errno == ECONNREFUSED;
 }
 
 Descriptor dial_local(const std::string& text, std::string& why) {

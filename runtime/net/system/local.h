@@ -40,5 +40,7 @@ class LocalTransport final : public PlainTransport {
 // that fails; `why` is then the rest of a sentence. A path that a dead process left is used again.
 Descriptor listen_local(const std::string& address, std::string& why);
 Descriptor dial_local(const std::string& address, std::string& why);
+// True if a socket lies at the path and nobody listens there any more.
+bool is_left_over(const std::string& path);
 
 } // namespace millrace::net

@@ -1,0 +1,112 @@
+// Checks requests for live changes, and counts the clocks that have taken them; see change.h.
+#include "exec/change.h"
+
+#include <set>
+#include <string>
+#include <utility>
+
+#include "observe/error.h"
+#include "plan/format_text.h"
+#include "plugin/registry.h"
+
+namespace millrace::exec {
+
+namespace {
+
+// A longer list tells a person less than the nearest name.
+constexpr size_t kNamesListedMax = 32;
+
+uint32_t find_handler(const plan::Plan& plan, const std::string& name) {
+  std::vector<std::string> names;
+  for (uint32_t h = 0; h < plan.handlers.size(); ++h) {
+    if (plan.handlers[h].name == name) return h;
+    names.push_back(plan.handlers[h].name);
+  }
+  Error error{
+      code::unknown_handler, "there is no handler named \"" + name + "\"", {}, {}, nearest_name(name, names), ""};
+  if (names.size() <= kNamesListedMax) error.notes.push_back("there are: " + listed_from(name, names));
+  throw Failure(std::move(error));
+}
+
+const plugin::HandlerInfo::Param& find_param(const plan::HandlerPlan& handler, const plugin::HandlerInfo& info,
+                                             const std::string& name) {
+  if (const auto* param = info.find_param(name)) return *param;
+  std::vector<std::string> all, live;
+  for (const plugin::HandlerInfo::Param& param : info.params) {
+    all.push_back(param.name);
+    if (param.live()) live.push_back(param.name);
+  }
+  throw Failure(Error{code::unknown_parameter,
+                      handler.name + " (" + info.type + ") has no parameter \"" + name + "\"",
+                      {},
+                      {live.empty() ? "none of its parameters can be changed while it runs"
+                                    : "these can be changed while it runs: " + listed_from(name, live)},
+                      nearest_name(name, all),
+                      ""});
+}
+
+[[noreturn]] void refuse_live(const std::string& what, const std::string& why) {
+  throw Failure(Error{code::parameter_not_live, what, {}, {why}, "", ""});
+}
+
+// A change takes effect on a tick that this node begins, so that it can be said and replayed.
+void check_node(const RunState& run, const plan::HandlerPlan& handler, const std::string& param) {
+  const plan::Plan& plan = run.epoch.plan;
+  if (!plan.is_over_nodes()) return;
+  const std::string what = param + " of " + handler.name + " cannot be changed on this node";
+  if (handler.node != plan.node) refuse_live(what, handler.name + " runs on node \"" + plan.nodes[handler.node] + "\"");
+  const uint32_t home = plan.home_of(handler.clock);
+  if (home != plan.node)
+    refuse_live(
+        what, "its clock begins its ticks on node \"" + plan.nodes[home] + "\", and live changes do not go over links");
+}
+
+// An edit is told as a person writes it after `millrace set`.
+void check_value(const plugin::HandlerInfo& info, const plugin::HandlerInfo::Param& param, const ParamChange& change) {
+  try {
+    plugin::parse_param(info, param, change.text, {"--set", 0, 0});
+  } catch (const Failure& failure) {
+    Error error = failure.error();
+    error.place = {};
+    if (!error.edit.empty()) error.edit = change.handler + "." + error.edit;
+    throw Failure(std::move(error));
+  }
+}
+
+} // namespace
+
+std::vector<RunState::Change> check_changes(const RunState& run, const std::vector<ParamChange>& changes) {
+  const plan::Plan& plan = run.epoch.plan;
+  std::vector<RunState::Change> checked;
+  for (const ParamChange& change : changes) {
+    const uint32_t index = find_handler(plan, change.handler);
+    const plan::HandlerPlan& handler = plan.handlers[index];
+    const plugin::HandlerInfo& info = plan.type_of(handler);
+    const auto& param = find_param(handler, info, change.param);
+    if (!param.live())
+      refuse_live(change.param + " of " + change.handler + " cannot be changed while it runs",
+                  "`millrace inspect " + info.type + "` says which parameters are live");
+    check_node(run, handler, change.param);
+    check_value(info, param, change);
+    checked.push_back({index, change.param, change.text, UINT64_MAX});
+  }
+  return checked;
+}
+
+void ask_for(const RunState& run, std::vector<RunState::Change>& changes, const ChangesTaken& on_taken) {
+  std::set<uint32_t> clocks;
+  for (const RunState::Change& change : changes) clocks.insert(run.epoch.plan.handlers[change.handler].clock);
+  const auto request = std::make_shared<RunState::Request>(RunState::Request{on_taken, clocks.size(), {}});
+  for (RunState::Change& change : changes) change.request = request;
+}
+
+void note_taken(const plan::Clock& clock, uint64_t index, std::shared_ptr<RunState::Request> request,
+                std::vector<std::shared_ptr<RunState::Request>>& taken) {
+  const std::string name = name_of(clock);
+  for (const TickOfClock& known : request->taken)
+    if (known.clock == name) return;
+  request->taken.push_back({name, index});
+  if (request->taken.size() == request->clocks) taken.push_back(std::move(request));
+}
+
+} // namespace millrace::exec

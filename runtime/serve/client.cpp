@@ -1,0 +1,119 @@
+// Sends requests and waits for their answers; see client.h.
+#include "serve/client.h"
+
+#include <poll.h>
+#include <sys/socket.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <charconv>
+#include <chrono>
+#include <system_error>
+#include <utility>
+
+#include "net/system/local.h"
+#include "observe/error.h"
+#include "observe/printable.h"
+
+namespace millrace::serve {
+
+namespace {
+
+using nlohmann::ordered_json;
+
+// An answer of this version has some kilobytes.
+constexpr size_t kAnswerBytesMax = 1 << 20;
+
+int64_t now_ms() {
+  return std::chrono::duration_cast<std::chrono::milliseconds>(std::chrono::steady_clock::now().time_since_epoch())
+      .count();
+}
+
+[[noreturn]] void fail(const std::string& what) { throw Failure(code::run_does_not_answer, what); }
+
+// False: the time is over.
+bool await(int socket, short events, int64_t until_ms) {
+  pollfd watched{socket, events, 0};
+  while (true) {
+    const int64_t left_ms = std::max<int64_t>(until_ms - now_ms(), 0);
+    const int ready = ::poll(&watched, 1, static_cast<int>(left_ms));
+    if (ready >= 0) return ready > 0;
+    if (errno != EINTR) fail("the run cannot be waited for: " + std::generic_category().message(errno));
+  }
+}
+
+int number_of(const std::string& text) {
+  int number = 0;
+  if (text.starts_with("MR")) std::from_chars(text.data() + 2, text.data() + text.size(), number);
+  return number;
+}
+
+// The run's own error, as it would have been printed there.
+[[noreturn]] void rethrow(const ordered_json& error) {
+  const std::string message = printable(error.value("message", "it refuses"));
+  const ordered_json data = error.value("data", ordered_json::object());
+  const int number = data.is_object() ? number_of(data.value("code", "")) : 0;
+  if (number == 0) fail("the run refuses: " + message);
+  Error told{number, message, {}, {}, printable(data.value("nearest", "")), printable(data.value("edit", ""))};
+  for (const ordered_json& note : data.value("notes", ordered_json::array()))
+    if (note.is_string()) told.notes.push_back(printable(note.get<std::string>()));
+  throw Failure(std::move(told));
+}
+
+} // namespace
+
+std::optional<ControlClient> ControlClient::dial(const std::filesystem::path& path) {
+  std::string why;
+  net::Descriptor socket = net::dial_local(path.string(), why);
+  if (!socket) return std::nullopt;
+  return ControlClient(std::move(socket));
+}
+
+void ControlClient::send(const std::string& line, int64_t until_ms) {
+  size_t sent = 0;
+  while (sent < line.size()) {
+    const ssize_t taken = ::send(socket_.number(), line.data() + sent, line.size() - sent, MSG_DONTWAIT | MSG_NOSIGNAL);
+    if (taken > 0) sent += static_cast<size_t>(taken);
+    if (taken >= 0 || errno == EINTR) continue;
+    if (errno != EAGAIN && errno != EWOULDBLOCK) fail("the run has hung up");
+    if (!await(socket_.number(), POLLOUT, until_ms)) fail("the run takes no request");
+  }
+}
+
+std::optional<std::string> ControlClient::receive(int64_t until_ms) {
+  while (true) {
+    const size_t end = received_.find('\n');
+    if (end != std::string::npos) {
+      std::string line = received_.substr(0, end);
+      received_.erase(0, end + 1);
+      return line;
+    }
+    if (received_.size() > kAnswerBytesMax) fail("the run's answer has no end");
+    if (!await(socket_.number(), POLLIN, until_ms)) return std::nullopt;
+    std::array<char, 4096> bytes;
+    const ssize_t got = ::recv(socket_.number(), bytes.data(), bytes.size(), MSG_DONTWAIT);
+    if (got == 0 || (got < 0 && errno != EAGAIN && errno != EWOULDBLOCK && errno != EINTR)) fail("the run has hung up");
+    if (got > 0) received_.append(bytes.data(), static_cast<size_t>(got));
+  }
+}
+
+std::optional<ordered_json> ControlClient::call(const std::string& method, const ordered_json& params,
+                                                int patience_ms) {
+  const int64_t until_ms = now_ms() + patience_ms;
+  const ordered_json request = {{"jsonrpc", "2.0"}, {"id", ++last_id_}, {"method", method}, {"params", params}};
+  send(request.dump(-1, ' ', false, ordered_json::error_handler_t::replace) + "\n", until_ms);
+  while (const std::optional<std::string> line = receive(until_ms)) {
+    try {
+      const ordered_json answer = ordered_json::parse(*line);
+      const ordered_json id = answer.value("id", ordered_json());
+      if (answer.contains("error") && (id.is_null() || id == last_id_)) rethrow(answer.at("error"));
+      if (id == last_id_) return answer.at("result"); // another id: the answer to a request that was given up
+    } catch (const ordered_json::exception&) {
+      fail("the run answers what is no answer: " + printable(*line));
+    }
+  }
+  return std::nullopt;
+}
+
+} // namespace millrace::serve

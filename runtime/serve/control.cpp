@@ -1,0 +1,193 @@
+// Answers requests of the control protocol; see control.h.
+#include "serve/control.h"
+
+#include <unistd.h>
+
+#include <cstdint>
+#include <map>
+#include <mutex>
+#include <utility>
+
+#include "observe/printable.h"
+#include "serve/message.h"
+
+namespace millrace::serve {
+
+using nlohmann::ordered_json;
+
+// Requests that wait for a tick. Clients and the run's threads use it.
+class Control::Waiting {
+ public:
+  // The number by which the request is ended. Throws Refused if it may not wait.
+  uint64_t begin(const ordered_json& id, Later later) {
+    const std::lock_guard lock(mutex_);
+    if (is_over_) throw Refused(RpcCode::over, "the run is over");
+    if (requests_.size() >= kSetsWaitingMax)
+      throw Refused(RpcCode::busy, std::to_string(kSetsWaitingMax) + " requests wait for a tick already");
+    requests_[++last_] = {id, std::move(later)};
+    return last_;
+  }
+  void forget(uint64_t number) {
+    const std::lock_guard lock(mutex_);
+    requests_.erase(number);
+  }
+  void answer(uint64_t number, const ordered_json& result) {
+    One one;
+    {
+      const std::lock_guard lock(mutex_);
+      const auto found = requests_.find(number);
+      if (found == requests_.end()) return;
+      one = std::move(found->second);
+      requests_.erase(found);
+    }
+    if (one.later) one.later(result_line(one.id, result));
+  }
+  void end() {
+    std::map<uint64_t, One> ended;
+    {
+      const std::lock_guard lock(mutex_);
+      is_over_ = true;
+      ended.swap(requests_);
+    }
+    const Refused over(RpcCode::over, "the run ended before a tick took the changes");
+    for (const auto& [number, one] : ended)
+      if (one.later) one.later(error_line(one.id, over));
+  }
+
+ private:
+  struct One {
+    ordered_json id;
+    Later later; // null: nobody wants the answer
+  };
+  std::mutex mutex_;
+  std::map<uint64_t, One> requests_;
+  uint64_t last_ = 0;
+  bool is_over_ = false;
+};
+
+// One request on its way to its answer.
+struct Control::Call {
+  Request request;
+  Client& client;
+  const Later& later;
+  ordered_json result = nullptr;
+  bool comes_later = false;
+};
+
+struct Control::Method {
+  const char* name;
+  bool steers; // needs the role steer
+  void (Control::*answer)(Call&);
+  std::vector<std::string> params;
+};
+
+const Control::Method* Control::find(const std::string& name) {
+  static const std::vector<Method> methods = {
+      {"hello", false, &Control::hello, {"protocol", "role"}},
+      {"set", true, &Control::set, {"changes"}},
+      {"stop", true, &Control::stop, {}},
+  };
+  std::vector<std::string> names;
+  for (const Method& method : methods) {
+    if (name == method.name) return &method;
+    names.emplace_back(method.name);
+  }
+  throw Refused(RpcCode::unknown_method, "there is no such method; there are: " + listed_from(name, names), "/method",
+                nearest_name(name, names));
+}
+
+namespace {
+
+// A value as --set would have it.
+std::string text_of(const ordered_json& value, const std::string& at) {
+  if (value.is_string()) return value.get<std::string>();
+  if (value.is_number() || value.is_boolean()) return value.dump();
+  throw Refused(RpcCode::bad_params, "a value is a number, true, false or a string", at);
+}
+
+std::vector<exec::ParamChange> changes_of(const Request& request) {
+  const auto changes = request.params.find("changes");
+  if (changes == request.params.end() || !changes->is_object() || changes->empty())
+    throw Refused(RpcCode::bad_params, "set takes changes such as {\"blur.sigma\": 4}", "/params/changes");
+  std::vector<exec::ParamChange> read;
+  for (const auto& [key, value] : changes->items()) {
+    const std::string at =
+        (ordered_json::json_pointer("/params/changes") / shortened(key, kPrintedBytesMax)).to_string();
+    const size_t dot = key.find('.');
+    if (dot == std::string::npos || dot == 0 || dot + 1 == key.size())
+      throw Refused(RpcCode::bad_params, "a change is named handler.param", at);
+    read.push_back({key.substr(0, dot), key.substr(dot + 1), text_of(value, at)});
+  }
+  return read;
+}
+
+} // namespace
+
+Control::Control(SteeredRun run) : run_(std::move(run)), waiting_(std::make_shared<Waiting>()) {}
+Control::~Control() { end(); }
+void Control::end() { waiting_->end(); }
+
+Control::Answer Control::take(Client& client, std::string_view message, const Later& later) {
+  Call call{{}, client, later};
+  const auto refuse = [&](const Refused& refused) -> Answer {
+    if (!call.request.wants_answer) return {};
+    return {error_line(call.request.id, refused), false};
+  };
+  try {
+    read_request(message, call.request);
+    const Method* const method = find(call.request.method);
+    if (!client.said_hello && method->answer != &Control::hello)
+      throw Refused(RpcCode::no_hello, "hello comes first: it agrees on the protocol", "/method");
+    if (method->steers && !client.steers)
+      throw Refused(RpcCode::only_watches, std::string(method->name) + " needs a hello with the role steer", "/method");
+    refuse_others(call.request, method->params);
+    (this->*method->answer)(call);
+  } catch (const Refused& refused) {
+    return refuse(refused);
+  } catch (const Failure& failure) {
+    return refuse(Refused(failure.error()));
+  }
+  if (!call.request.wants_answer) return {};
+  if (call.comes_later) return {"", true};
+  return {result_line(call.request.id, call.result), false};
+}
+
+void Control::hello(Call& call) {
+  const ordered_json& params = call.request.params;
+  const auto protocol = params.find("protocol");
+  if (protocol == params.end() || !protocol->is_number_integer() || *protocol != kProtocol)
+    throw Refused(RpcCode::bad_params, "this run speaks protocol " + std::to_string(kProtocol), "/params/protocol");
+  const auto role = params.find("role");
+  const bool watches = role == params.end() || *role == "watch";
+  if (!watches && *role != "steer")
+    throw Refused(RpcCode::bad_params, "a role is watch or steer", "/params/role",
+                  role->is_string() ? nearest_name(role->get<std::string>(), {"watch", "steer"}) : "");
+  call.client.said_hello = true;
+  call.client.steers = !watches;
+  call.result = {{"protocol", kProtocol},        {"version", run_.version}, {"role", watches ? "watch" : "steer"},
+                 {"pipeline", run_.pipeline},    {"node", run_.node},       {"pid", getpid()},
+                 {"elapsed_s", run_.elapsed_s()}};
+}
+
+void Control::set(Call& call) {
+  const std::vector<exec::ParamChange> changes = changes_of(call.request);
+  const uint64_t number = waiting_->begin(call.request.id, call.request.wants_answer ? call.later : nullptr);
+  call.comes_later = true;
+  try {
+    run_.set(changes, [waiting = waiting_, number](const std::vector<exec::TickOfClock>& ticks) {
+      ordered_json taken = ordered_json::object();
+      for (const exec::TickOfClock& tick : ticks) taken[tick.clock] = tick.tick;
+      waiting->answer(number, {{"ticks", taken}});
+    });
+  } catch (const Failure&) {
+    waiting_->forget(number);
+    throw;
+  }
+}
+
+void Control::stop(Call& call) {
+  run_.stop();
+  call.result = {{"state", "draining"}};
+}
+
+} // namespace millrace::serve

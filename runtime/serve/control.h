@@ -1,0 +1,73 @@
+// The methods by which a program watches and steers a run. It knows no transport: messages come in and answers go out
+// as text (message.h), and socket.h carries them.
+//
+//   hello {protocol, role}   the version of the program, the pipeline, and the role that is granted: watch or steer
+//   set {changes}            live parameters, as {"blur.sigma": 4}; the tick of each clock from which they count
+//   stop                     sources end and the run drains, as after a first signal
+//
+// hello comes first; set and stop need the role steer. A further method is a function and a line in the table of
+// control.cpp.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "exec/run.h"
+
+namespace millrace::serve {
+
+// The run as control sees it. The functions are called by the threads that call Control, which may be several.
+struct SteeredRun {
+  std::string version;  // the program's
+  std::string pipeline; // its name, or how the user gave it
+  std::string node;     // the one that this process runs; "": all of them
+  std::function<double()> elapsed_s;
+  // As exec::Run::set().
+  std::function<void(const std::vector<exec::ParamChange>&, const exec::ChangesTaken&)> set;
+  // Returns at once, also if the run ends already.
+  std::function<void()> stop;
+};
+
+// Changes that wait for their tick, of all clients together: a run whose clock stands still must not collect them.
+inline constexpr size_t kSetsWaitingMax = 64;
+
+class Control {
+ public:
+  explicit Control(SteeredRun run);
+  ~Control(); // as end()
+  Control(const Control&) = delete;
+  Control& operator=(const Control&) = delete;
+
+  // A client's standing, from what it has said so far. Its transport keeps it from one message to the next.
+  struct Client {
+    bool said_hello = false, steers = false;
+  };
+  // Takes an answer that was not known at once. Any thread, also one of the run: it must not wait.
+  using Later = std::function<void(const std::string& line)>;
+  struct Answer {
+    std::string line;         // without its end; "": there is none, or none yet
+    bool comes_later = false; // `later` is called once, perhaps already
+  };
+  // Any thread, but one at a time for each client. Throws nothing but std::bad_alloc.
+  Answer take(Client& client, std::string_view message, const Later& later);
+
+  // The run is over: answers everything that still waits for a tick. Nothing is sent afterwards.
+  void end();
+
+ private:
+  class Waiting;
+  struct Call;
+  struct Method;
+  static const Method* find(const std::string& name);
+  void hello(Call& call);
+  void set(Call& call);
+  void stop(Call& call);
+
+  const SteeredRun run_;
+  const std::shared_ptr<Waiting> waiting_; // the run may hold it longer than this object lives
+};
+
+} // namespace millrace::serve

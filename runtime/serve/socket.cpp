@@ -1,0 +1,289 @@
+// Serves clients on a Unix socket; see socket.h.
+#include "serve/socket.h"
+
+#include <poll.h>
+#include <sys/eventfd.h>
+#include <sys/socket.h>
+
+#include <array>
+#include <cerrno>
+#include <list>
+#include <mutex>
+#include <new>
+#include <optional>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "net/system/descriptor.h"
+#include "net/system/local.h"
+#include "observe/error.h"
+#include "observe/start_thread.h"
+#include "serve/lines.h"
+#include "serve/message.h"
+#include "serve/run_folder.h"
+
+namespace millrace::serve {
+
+namespace {
+
+using net::Descriptor;
+
+constexpr size_t kReadBytes = 16 << 10;
+// The wait after accept has failed, for instance because the process has no more file descriptors.
+constexpr int kAcceptAgainMs = 100;
+
+std::string refusal_line(RpcCode code, const std::string& sentence) {
+  return error_line(nullptr, Refused(code, sentence)) + "\n";
+}
+
+// Answers that threads of the run give, on their way to the thread that sends them. The run may hold it for longer than
+// there is a socket.
+class Mailbox {
+ public:
+  struct Letter {
+    uint64_t client;
+    std::string line;
+  };
+
+  Mailbox() : wake_(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {
+    if (!wake_) throw Failure(code::control_not_open, "no file descriptor is left");
+  }
+  int descriptor() const { return wake_.number(); }
+
+  void put(uint64_t client, const std::string& line) {
+    {
+      const std::lock_guard lock(mutex_);
+      letters_.push_back({client, line});
+    }
+    ::eventfd_write(wake_.number(), 1);
+  }
+  void end() {
+    {
+      const std::lock_guard lock(mutex_);
+      ends_ = true;
+    }
+    ::eventfd_write(wake_.number(), 1);
+  }
+  // False: it is to end, and no further letters count.
+  bool take(std::vector<Letter>& letters) {
+    eventfd_t ignored = 0;
+    ::eventfd_read(wake_.number(), &ignored);
+    const std::lock_guard lock(mutex_);
+    letters = std::exchange(letters_, {});
+    return !ends_;
+  }
+
+ private:
+  const Descriptor wake_;
+  std::mutex mutex_;
+  std::vector<Letter> letters_;
+  bool ends_ = false;
+};
+
+bool is_same_user(const Descriptor& socket) {
+  ucred peer{};
+  socklen_t size = sizeof peer;
+  return ::getsockopt(socket.number(), SOL_SOCKET, SO_PEERCRED, &peer, &size) == 0 && peer.uid == ::geteuid();
+}
+
+// One client, as the serving thread knows it.
+struct Connection {
+  Connection(uint64_t the_number, Descriptor the_socket) : number(the_number), socket(std::move(the_socket)) {}
+
+  bool has_room() const { return waiting.size() < kWaitingBytesMax; }
+  bool reads() const { return !said_all && has_room(); }
+  // Sends as much as the client takes at once. False: it is gone.
+  bool send() {
+    size_t sent = 0;
+    while (sent < waiting.size()) {
+      const ssize_t taken =
+          ::send(socket.number(), waiting.data() + sent, waiting.size() - sent, MSG_DONTWAIT | MSG_NOSIGNAL);
+      if (taken > 0) sent += static_cast<size_t>(taken);
+      if (taken < 0 && errno != EINTR) {
+        if (errno != EAGAIN && errno != EWOULDBLOCK) return false;
+        break;
+      }
+    }
+    waiting.erase(0, sent);
+    return true;
+  }
+
+  const uint64_t number;
+  const Descriptor socket;
+  Control::Client client;
+  Lines lines{kMessageBytesMax};
+  std::string waiting;   // for the client to read
+  size_t owed = 0;       // answers that come later
+  bool said_all = false; // it sends no more, but may still read
+};
+
+} // namespace
+
+class ControlSocket::Thread {
+ public:
+  Thread(Control& control, Descriptor listener)
+      : control_(control),
+        listener_(std::move(listener)),
+        thread_(start_thread("the thread of the control socket", [this] { run(); })) {}
+  ~Thread() {
+    mailbox_->end();
+    thread_.join();
+  }
+
+ private:
+  void run();
+  void loop();
+  void deliver(const std::vector<Mailbox::Letter>& letters);
+  void accept_all();
+  bool serve(Connection& connection, short events); // false: it is over
+  bool read(Connection& connection);
+  bool answer(Connection& connection);
+  void answer_line(Connection& connection, const Lines::Line& line);
+
+  Control& control_;
+  const Descriptor listener_;
+  const std::shared_ptr<Mailbox> mailbox_ = std::make_shared<Mailbox>();
+  std::list<Connection> connections_;
+  uint64_t last_number_ = 0;
+  bool accepts_ = true; // false: accept has failed, and is tried again after a while
+  std::thread thread_;  // last: it uses all of the above
+};
+
+void ControlSocket::Thread::run() {
+  for (;;) {
+    try {
+      loop();
+      return;
+    } catch (const std::bad_alloc&) { // no memory for one round: the next one may have it
+    }
+  }
+}
+
+void ControlSocket::Thread::loop() {
+  std::vector<pollfd> watched;
+  std::vector<Mailbox::Letter> letters;
+  while (true) {
+    watched = {{mailbox_->descriptor(), POLLIN, 0}, {accepts_ ? listener_.number() : -1, POLLIN, 0}};
+    for (const Connection& one : connections_) {
+      const int events = (one.reads() ? POLLIN : 0) | (one.waiting.empty() ? 0 : POLLOUT);
+      watched.push_back({one.socket.number(), static_cast<short>(events), 0});
+    }
+    const int ready = ::poll(watched.data(), watched.size(), accepts_ ? -1 : kAcceptAgainMs);
+    if (ready < 0 && errno != EINTR) return;
+    accepts_ = true;
+    if (ready <= 0) continue;
+    const bool goes_on = mailbox_->take(letters);
+    deliver(letters);
+    if (!goes_on) break;
+    size_t place = 2;
+    for (auto one = connections_.begin(); one != connections_.end();) {
+      const short events = watched[place++].revents;
+      one = events == 0 || serve(*one, events) ? std::next(one) : connections_.erase(one);
+    }
+    if (watched[1].revents) accept_all();
+  }
+  for (Connection& one : connections_) one.send();
+}
+
+void ControlSocket::Thread::deliver(const std::vector<Mailbox::Letter>& letters) {
+  for (const Mailbox::Letter& letter : letters)
+    for (Connection& one : connections_) {
+      if (one.number != letter.client) continue;
+      one.waiting += letter.line + "\n";
+      --one.owed;
+    }
+}
+
+void ControlSocket::Thread::accept_all() {
+  while (true) {
+    Descriptor socket(::accept4(listener_.number(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
+    if (!socket) {
+      accepts_ = errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR || errno == ECONNABORTED;
+      return;
+    }
+    if (!is_same_user(socket)) continue; // closes it
+    if (connections_.size() < kClientsMax) {
+      connections_.emplace_back(++last_number_, std::move(socket));
+      continue;
+    }
+    const std::string refusal = refusal_line(
+        RpcCode::busy, std::to_string(kClientsMax) + " clients are connected, and there is room for no more");
+    static_cast<void>(::send(socket.number(), refusal.data(), refusal.size(), MSG_DONTWAIT | MSG_NOSIGNAL));
+  }
+}
+
+bool ControlSocket::Thread::serve(Connection& connection, short events) {
+  try {
+    if (!connection.send() || !answer(connection)) return false;
+    if (connection.reads() && (events & (POLLIN | POLLHUP)) && (!read(connection) || !answer(connection))) return false;
+  } catch (const std::bad_alloc&) { // this client has to go; the others stay
+    return false;
+  }
+  // Nobody is there to read what is left.
+  if ((events & (POLLHUP | POLLERR)) && !connection.reads()) return false;
+  return !connection.said_all || !connection.waiting.empty() || connection.owed > 0;
+}
+
+// False: the client is gone.
+bool ControlSocket::Thread::read(Connection& connection) {
+  std::array<char, kReadBytes> bytes;
+  const ssize_t got = ::recv(connection.socket.number(), bytes.data(), bytes.size(), MSG_DONTWAIT);
+  if (got < 0) return errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR;
+  connection.said_all = got == 0;
+  if (got > 0) connection.lines.add({bytes.data(), static_cast<size_t>(got)});
+  return true;
+}
+
+// Answers the lines that are there, and sends. False: the client is gone.
+bool ControlSocket::Thread::answer(Connection& connection) {
+  do {
+    while (connection.has_room()) {
+      const std::optional<Lines::Line> line = connection.lines.next();
+      if (line) {
+        answer_line(connection, *line);
+        continue;
+      }
+      if (connection.said_all && connection.lines.end())
+        connection.waiting += refusal_line(RpcCode::no_request, "the last message has no line end");
+      return connection.send();
+    }
+    if (!connection.send()) return false;
+  } while (connection.has_room());
+  return true;
+}
+
+void ControlSocket::Thread::answer_line(Connection& connection, const Lines::Line& line) {
+  if (line.too_long) {
+    const std::string sentence = "a message has at most " + std::to_string(kMessageBytesMax) + " bytes";
+    connection.waiting += refusal_line(RpcCode::no_request, sentence);
+    return;
+  }
+  if (line.text.find_first_not_of(" \t\r") == std::string::npos) return;
+  const Control::Later later = [mailbox = mailbox_, number = connection.number](const std::string& answer) {
+    mailbox->put(number, answer);
+  };
+  const Control::Answer answer = control_.take(connection.client, line.text, later);
+  if (answer.comes_later) ++connection.owed; // its letter is taken from the mailbox later, by this thread
+  if (!answer.line.empty()) connection.waiting += answer.line + "\n";
+}
+
+ControlSocket::ControlSocket(Control& control, const std::filesystem::path& folder) : path_(socket_in(folder)) {
+  sockets_in(folder); // removes those of dead processes
+  std::string why;
+  Descriptor listener = net::listen_local(path_.string(), why);
+  if (!listener) throw Failure(Error{code::control_not_open, why, {path_.string(), 0, 0}, {}, "", ""});
+  try {
+    thread_ = std::make_unique<Thread>(control, std::move(listener));
+  } catch (const Failure&) {
+    withdraw();
+    throw;
+  }
+}
+
+ControlSocket::~ControlSocket() { withdraw(); }
+
+void ControlSocket::withdraw() noexcept { ::unlink(path_.c_str()); }
+
+} // namespace millrace::serve

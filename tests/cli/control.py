@@ -1,0 +1,341 @@
+#!/usr/bin/env python3
+"""A run that is changed and stopped from outside: `millrace set`, `millrace stop`, and the socket that carries them.
+
+usage: control.py MILLRACE [unittest arguments]
+"""
+import json
+import os
+import pathlib
+import select
+import signal
+import socket
+import stat
+import struct
+import subprocess
+import sys
+import tempfile
+import time
+import unittest
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
+import fleet  # noqa: E402: found by the line above
+from fleet import THERE_AND_BACK, Fleet  # noqa: E402: the same
+
+MILLRACE = ""
+SECONDS_MAX = 60
+PICTURE = 16 * 16  # bytes of one
+# A gate that is shut until somebody opens it; the file has the tick of each picture that passed.
+GATED = """
+version: 1
+name: gated
+clock: { mode: realtime, rate: 200 }
+handlers:
+  pattern: { type: test.pattern, width: 16, height: 16, format: gray8 }
+  gate:    { type: flow.gate, open: false, input: pattern }
+  save:    { type: file.raw_writer, path: passed.gray, index: true, input: gate }
+  blur:    { type: image.blur, input: pattern }
+  end:     { type: null.sink, input: blur }
+"""
+
+
+class Run:
+    """A run under way, with what it says on stderr."""
+
+    def __init__(self, test, *arguments, environment=None):
+        self.report_path = test.folder / f"report{len(test.runs)}.json"
+        self.said = ""
+        self.process = subprocess.Popen([MILLRACE, "run", *map(str, arguments), "--json", str(self.report_path)],
+                                        cwd=test.folder, stdin=subprocess.DEVNULL, stderr=subprocess.PIPE,
+                                        env=environment or test.environment)
+        test.runs.append(self)
+        test.addCleanup(self.process.stderr.close)
+        test.addCleanup(self.process.wait)
+        test.addCleanup(self.process.kill)
+        test.addCleanup(self.process.send_signal, signal.SIGCONT)
+
+    @property
+    def pid(self):
+        return self.process.pid
+
+    def end(self):
+        """Its exit code, with all that it said."""
+        _, said = self.process.communicate(timeout=SECONDS_MAX)
+        self.said = said.decode()
+        return self.process.returncode
+
+    def report(self):
+        return json.loads(self.report_path.read_text())
+
+
+class Control(unittest.TestCase):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory(prefix="mr-")
+        self.addCleanup(folder.cleanup)
+        self.folder = pathlib.Path(folder.name)
+        self.sockets = self.folder / "millrace"
+        self.environment = {**os.environ, "XDG_RUNTIME_DIR": str(self.folder), "TMPDIR": str(self.folder),
+                            "MILLRACE_MACHINE": ""}
+        self.pipeline = self.folder / "gated.yaml"
+        self.pipeline.write_text(GATED)
+        self.runs = []
+
+    def run_it(self, *arguments, **options):
+        """A run, once it can be steered."""
+        run = Run(self, *(arguments or (self.pipeline,)), **options)
+        self.await_(lambda: (self.sockets / f"{run.pid}.sock").exists() or run.process.poll() is not None)
+        self.assertIsNone(run.process.poll(), "it has ended")
+        return run
+
+    def await_(self, holds):
+        end = time.monotonic() + SECONDS_MAX
+        while not holds():
+            self.assertLess(time.monotonic(), end)
+            time.sleep(0.005)
+
+    def call(self, *arguments, code=0):
+        result = subprocess.run([MILLRACE, *map(str, arguments)], capture_output=True, text=True, timeout=SECONDS_MAX,
+                                stdin=subprocess.DEVNULL, env=self.environment)
+        self.assertEqual(result.returncode, code, f"{arguments}\n{result.stdout}{result.stderr}")
+        return result
+
+    def refused(self, *arguments, error, code=2):
+        result = self.call(*arguments, code=code)
+        self.assertTrue(result.stderr.startswith(f"error {error}: "), result.stderr)
+        self.assertEqual(result.stdout, "")
+        return result.stderr
+
+    def tick_of(self, *arguments):
+        said = json.loads(self.call("set", *arguments, "--json").stdout)
+        self.assertEqual(said["version"], 1)
+        return said["ticks"]["main"]
+
+    def passed(self):
+        """The ticks whose pictures passed the gate."""
+        data = (self.folder / "passed.gray").read_bytes()
+        return [struct.unpack_from("<Q", data, at)[0] for at in range(0, len(data), 8 + PICTURE)]
+
+    # ---- set and stop
+
+    def test_a_value_that_is_set_counts_from_the_very_tick_that_is_said(self):
+        run = self.run_it()
+        opened = self.tick_of("gate.open=true")
+        time.sleep(0.1)
+        closed = self.tick_of("gate.open=false", "blur.sigma=3")
+        self.assertGreater(closed, opened)
+        self.call("stop")
+        self.assertEqual(run.end(), 0, run.said)
+        self.assertGreater(run.report()["ticks"]["run"], closed)
+        passed = self.passed()
+        self.assertGreaterEqual(passed[0], opened)
+        self.assertLess(passed[-1], closed)
+        late = run.report()["ticks"].get("skipped", 0)
+        self.assertGreaterEqual(len(passed), closed - opened - late)
+
+    def test_a_stopped_run_drains_writes_its_report_and_ends_with_0(self):
+        run = self.run_it()
+        said = self.call("stop").stdout
+        self.assertEqual(said, f"gated ({run.pid}) takes no more ticks and ends once it has drained\n")
+        self.assertEqual(run.end(), 0, run.said)
+        self.assertIn("stopped by `millrace stop` or another client: no more ticks", run.said)
+        self.assertTrue(run.report()["ok"])
+        self.assertEqual(list(self.sockets.iterdir()), [])
+
+    def test_a_stop_is_said_as_json_too_and_a_quiet_run_says_nothing(self):
+        run = self.run_it(self.pipeline, "--quiet")
+        self.assertEqual(json.loads(self.call("stop", "--json").stdout),
+                         {"version": 1, "pid": run.pid, "pipeline": "gated", "state": "draining"})
+        self.assertEqual(run.end(), 0)
+        self.assertEqual(run.said, "")
+
+    def test_a_refused_change_changes_nothing_and_says_what_would_do(self):
+        run = self.run_it()
+        said = self.refused("set", "gate.open=true", "blur.sigm=3", error="MR0310")
+        self.assertIn("these can be changed while it runs: sigma", said)
+        self.assertIn("did you mean 'sigma'?", said)
+        self.assertIn("did you mean 'blur'?", self.refused("set", "blr.sigma=3", error="MR0301"))
+        self.assertIn("try: blur.sigma=50", self.refused("set", "blur.sigma=51", error="MR0312"))
+        self.assertIn("`millrace inspect test.pattern`", self.refused("set", "pattern.width=8", error="MR0316"))
+        self.refused("set", "blur.sigma=wide", error="MR0311")
+        for text in ("blur", "blur.sigma", "blur=3", ".sigma=3", "blur.=3"):
+            self.assertIn("expected handler.param=value", self.refused("set", text, error="MR0101"))
+        self.assertIn("assigned twice", self.refused("set", "blur.sigma=1", "blur.sigma=2", error="MR0101"))
+        self.refused("set", error="MR0105")
+        self.call("stop")
+        self.assertEqual(run.end(), 0)
+        self.assertFalse((self.folder / "passed.gray").exists() and self.passed())
+
+    # ---- which run
+
+    def test_without_a_run_both_say_so(self):
+        for arguments in (["stop"], ["set", "blur.sigma=3"], ["stop", "-p", "gated"]):
+            said = self.refused(*arguments, error="MR0116")
+            self.assertIn("no run of this user is on this machine", said)
+
+    def test_of_several_runs_one_is_named_by_its_pipeline_or_its_process(self):
+        first = self.run_it()
+        line = "test.pattern width=16 height=16 ! image.blur ! null.sink"
+        second = self.run_it(line, "--clock", "realtime", "--rate", "100")
+        said = self.refused("stop", error="MR0116")
+        self.assertRegex(said, rf"(?m)^  {first.pid}  gated  runs for \d+ s$")
+        self.assertIn(f"  {second.pid}  {line}  runs for ", said)
+        self.assertIn("did you mean 'gated'?", self.refused("set", "blur.sigma=3", "-p", "gatd", error="MR0116"))
+        third = self.run_it()
+        said = self.refused("stop", "-p", "gated", error="MR0116")
+        self.assertIn("2 runs are called \"gated\"", said)
+        self.assertNotIn(str(second.pid), said)
+        self.tick_of("blur.sigma=3", "-p", second.pid)
+        for run in (second, first):
+            self.call("stop", "-p", run.pid)
+            self.assertEqual(run.end(), 0, run.said)
+        self.call("stop", "-p", "gated")
+        self.assertEqual(third.end(), 0, third.said)
+
+    def test_a_pipeline_without_a_name_is_called_as_its_file(self):
+        (self.folder / "plain.yaml").write_text(GATED.replace("name: gated\n", ""))
+        run = self.run_it(self.folder / "plain.yaml")
+        self.call("stop", "-p", "plain")
+        self.assertEqual(run.end(), 0)
+
+    def test_a_run_that_the_system_has_stopped_is_listed_and_not_waited_for(self):
+        run = self.run_it()
+        run.process.send_signal(signal.SIGSTOP)
+        self.assertIn("does not answer", self.refused("stop", error="MR0117", code=1))
+        other = self.run_it()
+        self.assertIn(f"{run.pid}  does not answer", self.refused("stop", error="MR0116"))
+        self.call("stop", "-p", other.pid)
+        run.process.send_signal(signal.SIGCONT)
+        self.assertEqual(other.end(), 0)
+
+    def test_control_off_leaves_no_socket(self):
+        Run(self, self.pipeline, "--control", "off", "--duration", "0.3").process.wait(SECONDS_MAX)
+        self.assertFalse(self.sockets.exists())
+        self.refused("run", self.pipeline, "--control", "maybe", error="MR0105")
+
+    # ---- the socket's file
+
+    def test_the_socket_is_its_users_alone(self):
+        run = self.run_it()
+        self.assertEqual(stat.S_IMODE(self.sockets.stat().st_mode), 0o700)
+        self.assertEqual(stat.S_IMODE((self.sockets / f"{run.pid}.sock").stat().st_mode), 0o600)
+
+    def test_signals_remove_the_socket_and_the_next_run_that_of_a_process_that_was_killed(self):
+        run = self.run_it()
+        run.process.send_signal(signal.SIGINT)
+        self.assertEqual(run.end(), 130)
+        run = self.run_it()
+        run.process.send_signal(signal.SIGQUIT)  # as a second signal
+        self.assertEqual(run.end(), 131)
+        self.assertEqual(list(self.sockets.iterdir()), [])
+        for clean_up in (lambda: self.refused("stop", error="MR0116"), lambda: self.run_it().process.kill()):
+            killed = self.run_it()
+            killed.process.kill()
+            killed.end()
+            self.assertTrue((self.sockets / f"{killed.pid}.sock").exists())
+            clean_up()
+            self.assertFalse((self.sockets / f"{killed.pid}.sock").exists())
+
+    def test_where_it_cannot_listen_one_line_says_so_and_the_run_goes_on(self):
+        self.sockets.mkdir(mode=0o755)
+        self.sockets.chmod(0o755)
+        run = Run(self, self.pipeline, "--duration", "0.3", "--quiet")
+        self.assertEqual(run.end(), 0)
+        self.assertEqual(run.said, f"warning MR0118: no control socket: {self.sockets}: other users may enter the folder\n")
+
+    def test_without_a_session_the_folder_is_in_the_temporary_one(self):
+        environment = {**self.environment, "XDG_RUNTIME_DIR": str(self.folder / "nothing")}
+        run = Run(self, self.pipeline, environment=environment)
+        path = self.folder / f"millrace-{os.geteuid()}" / f"{run.pid}.sock"
+        self.await_(path.exists)
+        self.call("stop")  # which has a session, and finds it
+        self.assertEqual(run.end(), 0)
+
+    # ---- the protocol, as other programs speak it
+
+    def test_any_program_may_speak_a_line_at_a_time(self):
+        run = self.run_it()
+        with socket.socket(socket.AF_UNIX) as client:
+            client.settimeout(SECONDS_MAX)
+            client.connect(str(self.sockets / f"{run.pid}.sock"))
+            answers = client.makefile("r")
+
+            def ask(method, **params):
+                client.sendall(json.dumps({"jsonrpc": "2.0", "id": method, "method": method, "params": params}).encode() + b"\n")
+                answer = json.loads(answers.readline())
+                self.assertEqual(answer["id"], method)
+                return answer
+
+            self.assertEqual(ask("set", changes={"gate.open": True})["error"]["code"], -32001)
+            hello = ask("hello", protocol=1, role="steer")["result"]
+            self.assertEqual((hello["pipeline"], hello["role"], hello["pid"]), ("gated", "steer", run.pid))
+            self.assertGreaterEqual(ask("set", changes={"gate.open": True, "blur.sigma": 4})["result"]["ticks"]["main"], 0)
+            self.assertEqual(ask("set", changes={"gate.opn": True})["error"]["data"]["nearest"], "open")
+            client.sendall(b"{nonsense\n")
+            self.assertEqual(json.loads(answers.readline())["error"]["data"], {"at": "byte 3"})
+            self.assertEqual(ask("stop")["result"], {"state": "draining"})
+            self.assertEqual(answers.readline(), "")  # it hangs up at its end
+        self.assertEqual(run.end(), 0)
+
+    def test_a_client_that_never_reads_and_one_that_goes_do_not_hold_up_the_run(self):
+        run = self.run_it()
+        with socket.socket(socket.AF_UNIX) as deaf, socket.socket(socket.AF_UNIX) as gone:
+            for client in (deaf, gone):
+                client.connect(str(self.sockets / f"{run.pid}.sock"))
+            deaf.setblocking(False)
+            while select.select([], [deaf], [], 0.3)[1]:
+                deaf.send(b"{\n" * 4096)
+            gone.sendall(b'{"jsonrpc": "2.0", "id"')
+            gone.close()
+            self.tick_of("gate.open=true")
+            self.call("stop")
+            self.assertEqual(run.end(), 0)
+        report = run.report()["ticks"]
+        self.assertGreater(report["run"], 0)
+
+
+class ControlOfNodes(Fleet):
+    def environment(self, machine):
+        return {**super().environment(machine), "XDG_RUNTIME_DIR": str(self.folder)}
+
+    def ask(self, node, *arguments, code=0):
+        result = subprocess.run([MILLRACE, *arguments, "-p", str(node.process.pid)], capture_output=True, text=True,
+                                timeout=SECONDS_MAX, env=self.environment("edge"))
+        self.assertEqual(result.returncode, code, result.stdout + result.stderr)
+        return result.stdout + result.stderr
+
+    def test_a_node_changes_its_own_handlers_and_a_stop_at_the_coordinator_ends_the_run_of_all(self):
+        self.write(THERE_AND_BACK.replace(", count: 200", "").replace("save:", "tone:   { type: image.adjust, node: edge, input: camera }\n"
+                   "  end:    { type: null.sink, node: edge, input: tone }\n  save:"))
+        edge, gpu = self.both("--clock", "realtime", "--rate", 100)
+        self.await_run(edge)
+        self.assertRegex(self.ask(edge, "set", "tone.gamma=2"), r"^tone\.gamma=2 from tick \d+ on$")
+        self.assertIn("blur runs on node \"gpu\"", self.ask(edge, "set", "blur.sigma=3", code=2))
+        self.assertIn("begins its ticks on node \"edge\"", self.ask(gpu, "set", "blur.sigma=3", code=2))
+        self.assertIn("pipeline (", self.ask(edge, "stop"))
+        self.ends(edge, 0)
+        self.ends(gpu, 0)
+
+    def await_run(self, node):
+        """Until its run has begun."""
+        end = time.monotonic() + SECONDS_MAX
+        while "has not begun" in self.ask_any(node):
+            self.assertLess(time.monotonic(), end)
+            time.sleep(0.02)
+
+    def ask_any(self, node):
+        result = subprocess.run([MILLRACE, "set", "tone.gamma=1", "-p", str(node.process.pid)], capture_output=True, text=True,
+                                timeout=SECONDS_MAX, env=self.environment("edge"))
+        return result.stdout + result.stderr
+
+    def test_a_node_that_waits_for_the_others_can_be_stopped(self):
+        self.write(THERE_AND_BACK)
+        edge = self.edge()
+        said = self.ask(edge, "set", "blur.sigma=3", code=2)
+        self.assertIn("the run has not begun: its nodes have not met", said)
+        self.ask(edge, "stop")
+        self.ends(edge, 0)
+        self.assertEqual([path.name for path in (self.folder / "millrace").iterdir()], [])
+
+
+if __name__ == "__main__":
+    MILLRACE = fleet.MILLRACE = str(pathlib.Path(sys.argv.pop(1)).resolve())
+    unittest.main()

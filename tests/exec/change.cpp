@@ -1,0 +1,126 @@
+// Requests for live changes: the ticks that whoever asks is told, and requests that are refused.
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <future>
+#include <mutex>
+#include <vector>
+
+#include "harness.h"
+#include "observe/error.h"
+
+using namespace millrace;
+using namespace millrace::test;
+
+namespace {
+
+// A source, a relay and a sink on a clock of their own.
+void add_counted(Pipeline& p, const std::string& clock) {
+  if (!clock.empty()) {
+    p.clock(graph::ClockMode::free);
+    p.graph.clocks.back().name = clock;
+  }
+  p.add(clock + "source", "t.count", {{"count", "0"}}).clock = clock;
+  p.add(clock + "relay", "t.relay");
+  p.add(clock + "sink", "t.sink", {{"log", clock + "asked"}});
+  p.connect(clock + "source", clock + "relay");
+  p.connect(clock + "relay", clock + "sink");
+}
+
+Error refused_change(Compiled& compiled, const std::string& handler, const std::string& param,
+                     const std::string& value = "1") {
+  try {
+    compiled.live().set({{handler, param, value}});
+  } catch (const Failure& failure) {
+    return failure.error();
+  }
+  return {};
+}
+
+} // namespace
+
+TEST_CASE("2.7: who asks for changes is told once, with the tick of each clock that takes them") {
+  Pipeline p;
+  add_counted(p, "a");
+  add_counted(p, "b");
+  Setup setup;
+  setup.workers = 2;
+  Compiled compiled(p, setup);
+  compiled.live().start();
+  std::promise<std::vector<exec::TickOfClock>> told; // a second call would throw
+  const exec::ChangesTaken tell = [&](const std::vector<exec::TickOfClock>& ticks) { told.set_value(ticks); };
+  compiled.live().set({{"arelay", "add", "1000000"}, {"brelay", "add", "2000000"}, {"arelay", "add", "3000000"}}, tell);
+  const std::vector<exec::TickOfClock> ticks = told.get_future().get();
+  compiled.live().stop();
+  REQUIRE(compiled.wait().ok);
+  REQUIRE(ticks.size() == 2);
+  for (const exec::TickOfClock& tick : ticks) {
+    const bool is_a = tick.clock == "a";
+    for (const Seen& seen : compiled.seen(tick.clock + "asked")) {
+      const int64_t added = seen.index < tick.tick ? 0 : is_a ? 3'000'000 : 2'000'000;
+      REQUIRE(seen.values[0] == static_cast<int64_t>(seen.index) + added);
+    }
+  }
+}
+
+TEST_CASE("2.7: who asks for changes that no tick takes any more is never told") {
+  Pipeline p;
+  add_counted(p, "");
+  Setup setup;
+  setup.options.ticks_max = 3;
+  Compiled compiled(p, setup);
+  compiled.live().start();
+  while (!compiled.live().finished()) std::this_thread::yield();
+  compiled.live().set({{"relay", "add", "1"}},
+                      [](const std::vector<exec::TickOfClock>&) { FAIL("no tick can have taken them"); });
+  REQUIRE(compiled.wait().ok);
+}
+
+TEST_CASE("2.7: a refused change names what is near, what can change, and who would have to be asked") {
+  Pipeline p;
+  add_counted(p, "");
+  Compiled compiled(p, {});
+  const Error handler = refused_change(compiled, "rely", "add");
+  CHECK(handler.code == 301);
+  CHECK(handler.nearest == "relay");
+  REQUIRE(handler.notes.size() == 1);
+  CHECK(handler.notes[0] == "there are: relay, sink, source");
+  const Error param = refused_change(compiled, "relay", "ad");
+  CHECK(param.code == 310);
+  CHECK(param.nearest == "add");
+  REQUIRE(param.notes.size() == 1);
+  CHECK(param.notes[0] == "these can be changed while it runs: add");
+  const Error value = refused_change(compiled, "relay", "add", "one");
+  CHECK(value.code == 311);
+  CHECK(value.edit == "relay.add=0");
+  const Error fixed = refused_change(compiled, "source", "count");
+  CHECK(fixed.code == 316);
+  REQUIRE(fixed.notes.size() == 1);
+  CHECK(fixed.notes[0] == "`millrace inspect t.count` says which parameters are live");
+}
+
+TEST_CASE("2.7: a node refuses changes of handlers elsewhere, and of handlers whose clock begins elsewhere") {
+  Pipeline p;
+  add_counted(p, "");
+  for (const char* name : {"edge", "gpu"}) {
+    graph::Node node;
+    node.name = name;
+    p.graph.nodes.push_back(node);
+  }
+  p.graph.handlers[0].node = p.graph.handlers[2].node = "edge";
+  p.graph.handlers[1].node = "gpu";
+  Setup setup;
+  setup.nodes = {"edge", "gpu"};
+  const std::string what = "add of relay cannot be changed on this node";
+  for (const uint32_t node : {0U, 1U}) {
+    setup.node = node;
+    Compiled compiled(p, setup);
+    const Error refused = refused_change(compiled, "relay", "add");
+    CHECK(refused.code == 316);
+    CHECK(refused.what == what);
+    REQUIRE(refused.notes.size() == 1);
+    CHECK(refused.notes[0] == (node == 0 ? "relay runs on node \"gpu\""
+                                         : "its clock begins its ticks on node \"edge\", and live changes do not go "
+                                           "over links"));
+  }
+}

@@ -1,0 +1,265 @@
+// The methods of control, without a transport: every answer, and what is refused with which place.
+#include "serve/control.h"
+
+#include <doctest/doctest.h>
+
+#include <nlohmann/json.hpp>
+#include <random>
+
+#include "observe/error.h"
+#include "serve/message.h"
+#include "tests/part.h"
+#include "tests/seed.h"
+
+using namespace millrace;
+using namespace millrace::serve;
+using nlohmann::ordered_json;
+
+namespace {
+
+// A run that notes how it is steered. It knows the parameter blur.sigma and no other.
+struct Steered {
+  std::vector<exec::ParamChange> changes;
+  exec::ChangesTaken taken;
+  int stops = 0;
+  std::vector<ordered_json> later; // answers that were not known at once
+  Control control{run()};
+  Control::Client client;
+
+  SteeredRun run() {
+    SteeredRun run;
+    run.version = "1.2.3";
+    run.pipeline = "street";
+    run.elapsed_s = [] { return 12.5; };
+    run.set = [this](const std::vector<exec::ParamChange>& asked, const exec::ChangesTaken& on_taken) {
+      for (const exec::ParamChange& change : asked)
+        if (change.handler + "." + change.param != "blur.sigma")
+          throw Failure(Error{code::unknown_parameter, "no " + change.param, {}, {"there is: sigma"}, "sigma", ""});
+      changes.insert(changes.end(), asked.begin(), asked.end());
+      taken = on_taken;
+    };
+    run.stop = [this] { ++stops; };
+    return run;
+  }
+
+  Control::Answer take(const std::string& line) {
+    return control.take(client, line, [this](const std::string& text) { later.push_back(ordered_json::parse(text)); });
+  }
+  ordered_json ask(const std::string& line) {
+    const Control::Answer answer = take(line);
+    REQUIRE(!answer.comes_later);
+    REQUIRE(answer.line.find('\n') == std::string::npos);
+    return answer.line.empty() ? ordered_json() : ordered_json::parse(answer.line);
+  }
+  ordered_json ask(const std::string& method, const ordered_json& params) {
+    return ask(ordered_json({{"jsonrpc", "2.0"}, {"id", 7}, {"method", method}, {"params", params}}).dump());
+  }
+  void greet(const std::string& role) {
+    const ordered_json answer = ask("hello", {{"protocol", kProtocol}, {"role", role}});
+    REQUIRE(answer.contains("result"));
+  }
+};
+
+// "-32602 /params/role": the code of an error and the place of the mistake.
+std::string code_and_place(const ordered_json& answer) {
+  REQUIRE(answer.contains("error"));
+  const ordered_json& error = answer["error"];
+  REQUIRE(!error["message"].get<std::string>().empty());
+  return std::to_string(error["code"].get<int>()) + " " +
+         error.value("data", ordered_json::object()).value("at", std::string());
+}
+
+} // namespace
+
+TEST_CASE("hello says the version and the pipeline, and grants a role") {
+  Steered steered;
+  const ordered_json answer = steered.ask("hello", {{"protocol", 1}, {"role", "steer"}});
+  CHECK(answer["id"] == 7);
+  CHECK(answer["result"]["protocol"] == 1);
+  CHECK(answer["result"]["version"] == "1.2.3");
+  CHECK(answer["result"]["pipeline"] == "street");
+  CHECK(answer["result"]["role"] == "steer");
+  CHECK(answer["result"]["elapsed_s"] == 12.5);
+  CHECK(steered.ask("hello", {{"protocol", 1}})["result"]["role"] == "watch");
+}
+
+TEST_CASE("hello refuses another protocol and another role, with the place and what is near") {
+  Steered steered;
+  CHECK(code_and_place(steered.ask("hello", {{"role", "steer"}})) == "-32602 /params/protocol");
+  CHECK(code_and_place(steered.ask("hello", {{"protocol", 2}})) == "-32602 /params/protocol");
+  CHECK(code_and_place(steered.ask("hello", {{"protocol", "1"}})) == "-32602 /params/protocol");
+  const ordered_json role = steered.ask("hello", {{"protocol", 1}, {"role", "ster"}});
+  CHECK(code_and_place(role) == "-32602 /params/role");
+  CHECK(role["error"]["data"]["nearest"] == "steer");
+  CHECK(code_and_place(steered.ask("hello", {{"protocol", 1}, {"role", 3}})) == "-32602 /params/role");
+  const ordered_json extra = steered.ask("hello", {{"protocol", 1}, {"rol", "steer"}});
+  CHECK(code_and_place(extra) == "-32602 /params/rol");
+  CHECK(extra["error"]["data"]["nearest"] == "role");
+  CHECK_FALSE(steered.client.said_hello);
+}
+
+TEST_CASE("set and stop need a hello, and the role steer") {
+  Steered steered;
+  const ordered_json changes = {{"changes", {{"blur.sigma", 4}}}};
+  CHECK(code_and_place(steered.ask("set", changes)) == "-32001 /method");
+  CHECK(code_and_place(steered.ask("stop", ordered_json::object())) == "-32001 /method");
+  steered.greet("watch");
+  CHECK(code_and_place(steered.ask("set", changes)) == "-32002 /method");
+  CHECK(code_and_place(steered.ask("stop", ordered_json::object())) == "-32002 /method");
+  CHECK(steered.changes.empty());
+  CHECK(steered.stops == 0);
+}
+
+TEST_CASE("stop stops the run and says what it does then") {
+  Steered steered;
+  steered.greet("steer");
+  CHECK(steered.ask("stop", ordered_json::object())["result"]["state"] == "draining");
+  CHECK(steered.stops == 1);
+  CHECK(code_and_place(steered.ask("stop", {{"now", true}})) == "-32602 /params/now");
+  CHECK(steered.stops == 1);
+}
+
+TEST_CASE("set is answered when the changes are taken, with the tick of each clock") {
+  Steered steered;
+  steered.greet("steer");
+  const Control::Answer answer =
+      steered.take(R"({"jsonrpc": "2.0", "id": "a", "method": "set", "params": {"changes": {"blur.sigma": 4.5}}})");
+  CHECK(answer.comes_later);
+  CHECK(answer.line.empty());
+  REQUIRE(steered.changes.size() == 1);
+  CHECK(steered.changes[0].handler == "blur");
+  CHECK(steered.changes[0].param == "sigma");
+  CHECK(steered.changes[0].text == "4.5");
+  CHECK(steered.later.empty());
+  steered.taken({{"main", 12}, {"slow", 3}});
+  REQUIRE(steered.later.size() == 1);
+  CHECK(steered.later[0] == ordered_json::parse(R"({"jsonrpc": "2.0", "id": "a", "result":
+                                                    {"ticks": {"main": 12, "slow": 3}}})"));
+  steered.taken({}); // a second time says nothing
+  CHECK(steered.later.size() == 1);
+}
+
+TEST_CASE("Values may be texts, numbers and truth values, as --set would have them") {
+  Steered steered;
+  steered.greet("steer");
+  for (const auto& [value, text] : std::vector<std::pair<std::string, std::string>>{
+           {"\"2,5 m\"", "2,5 m"}, {"-3", "-3"}, {"0.1", "0.1"}, {"true", "true"}, {"\"\"", ""}}) {
+    steered.take(R"({"jsonrpc": "2.0", "id": 1, "method": "set", "params": {"changes": {"blur.sigma": )" + value +
+                 "}}}");
+    REQUIRE(!steered.changes.empty());
+    CHECK(steered.changes.back().text == text);
+    steered.taken({});
+  }
+}
+
+TEST_CASE("set refuses what it cannot read, with the place") {
+  Steered steered;
+  steered.greet("steer");
+  const auto place = [&](const ordered_json& params) { return code_and_place(steered.ask("set", params)); };
+  CHECK(place(ordered_json::object()) == "-32602 /params/changes");
+  CHECK(place({{"changes", ordered_json::array()}}) == "-32602 /params/changes");
+  CHECK(place({{"changes", ordered_json::object()}}) == "-32602 /params/changes");
+  CHECK(place({{"changes", {{"blur.sigma", nullptr}}}}) == "-32602 /params/changes/blur.sigma");
+  CHECK(place({{"changes", {{"blur.sigma", {1, 2}}}}}) == "-32602 /params/changes/blur.sigma");
+  CHECK(place({{"changes", {{"a/b", 1}}}}) == "-32602 /params/changes/a~1b");
+  CHECK(place({{"changes", {{".sigma", 1}}}}) == "-32602 /params/changes/.sigma");
+  CHECK(place({{"changes", {{"blur.", 1}}}}) == "-32602 /params/changes/blur.");
+  CHECK(place({{"change", {{"blur.sigma", 1}}}}) == "-32602 /params/change");
+  CHECK(steered.changes.empty());
+}
+
+TEST_CASE("A change that the run refuses has the code and the words of the command's errors") {
+  Steered steered;
+  steered.greet("steer");
+  const ordered_json answer = steered.ask("set", {{"changes", {{"blur.sigma", 1}, {"blur.sigm", 1}}}});
+  CHECK(answer["error"]["code"] == -32000);
+  CHECK(answer["error"]["message"] == "no sigm");
+  CHECK(answer["error"]["data"] == ordered_json({{"code", "MR0310"},
+                                                 {"what", "no sigm"},
+                                                 {"notes", {"there is: sigma"}},
+                                                 {"nearest", "sigma"},
+                                                 {"edit", ""}}));
+  CHECK(steered.changes.empty()); // all or none
+}
+
+TEST_CASE("Requests that wait for a tick are answered when the run ends, and those after it are refused") {
+  Steered steered;
+  steered.greet("steer");
+  const std::string set = R"({"jsonrpc": "2.0", "id": 1, "method": "set", "params": {"changes": {"blur.sigma": 4}}})";
+  for (size_t i = 0; i < kSetsWaitingMax; ++i) REQUIRE(steered.take(set).comes_later);
+  CHECK(code_and_place(steered.ask(set)) == "-32004 ");
+  steered.control.end();
+  REQUIRE(steered.later.size() == kSetsWaitingMax);
+  for (const ordered_json& answer : steered.later) CHECK(code_and_place(answer) == "-32003 ");
+  CHECK(code_and_place(steered.ask(set)) == "-32003 ");
+}
+
+TEST_CASE("A message that is no request is answered with the place of its mistake") {
+  Steered steered;
+  const auto place = [&](const std::string& line) { return code_and_place(steered.ask(line)); };
+  CHECK(place("{") == "-32700 byte 2");
+  CHECK(place("hello") == "-32700 byte 1");
+  CHECK(place("{\"id\": 1e999}") == "-32700 ");
+  CHECK(place("{\"id\": \"\xff\"}") == "-32700 byte 9");
+  CHECK(place("[]") == "-32600 ");
+  CHECK(place("7") == "-32600 ");
+  CHECK(place(R"({"id": 1, "method": "hello"})") == "-32600 /jsonrpc");
+  CHECK(place(R"({"jsonrpc": 2.0, "id": 1, "method": "hello"})") == "-32600 /jsonrpc");
+  CHECK(place(R"({"jsonrpc": "2.0", "id": {}, "method": "hello"})") == "-32600 /id");
+  CHECK(place(R"({"jsonrpc": "2.0", "id": 1})") == "-32600 /method");
+  CHECK(place(R"({"jsonrpc": "2.0", "id": 1, "method": 1})") == "-32600 /method");
+  CHECK(place(R"({"jsonrpc": "2.0", "id": 1, "method": "hello", "params": [1]})") == "-32602 /params");
+  CHECK(place(std::string(60'000, '[')) == "-32700 byte 60001");
+}
+
+TEST_CASE("A method that is not there is refused with what there is and what is near") {
+  Steered steered;
+  const ordered_json answer = steered.ask("helo", {{"protocol", 1}});
+  CHECK(code_and_place(answer) == "-32601 /method");
+  CHECK(answer["error"]["data"]["nearest"] == "hello");
+  CHECK(answer["error"]["message"] == "there is no such method; there are: hello, set, stop");
+}
+
+TEST_CASE("A request without an id is not answered, whatever comes of it") {
+  Steered steered;
+  CHECK(steered.ask(R"({"jsonrpc": "2.0", "method": "hello", "params": {"protocol": 1, "role": "steer"}})") == nullptr);
+  CHECK(steered.client.steers);
+  CHECK(steered.ask(R"({"jsonrpc": "2.0", "method": "nothing"})") == nullptr);
+  const Control::Answer set =
+      steered.take(R"({"jsonrpc": "2.0", "method": "set", "params": {"changes": {"blur.sigma": 1}}})");
+  CHECK_FALSE(set.comes_later);
+  CHECK(set.line.empty());
+  CHECK(steered.changes.size() == 1);
+  steered.taken({});
+  CHECK(steered.later.empty());
+  CHECK(steered.ask(R"({"jsonrpc": "2.0", "method": "stop"})") == nullptr);
+  CHECK(steered.stops == 1);
+}
+
+TEST_CASE("Damaged requests are answered by a line of JSON or by nothing, and steer nothing by chance") {
+  const uint32_t seed = random_seed();
+  CAPTURE(seed);
+  std::mt19937 random(seed);
+  const std::vector<std::string> whole = {
+      R"({"jsonrpc": "2.0", "id": 1, "method": "hello", "params": {"protocol": 1, "role": "watch"}})",
+      R"({"jsonrpc": "2.0", "id": 1, "method": "set", "params": {"changes": {"blur.sigma": 4}}})",
+      R"({"jsonrpc": "2.0", "id": null, "method": "stop"})"};
+  for (int i = 0; i < test::part_of(20'000); ++i) {
+    Steered steered; // it may only watch
+    std::string line = whole[random() % whole.size()];
+    for (auto damage = random() % 6; damage > 0; --damage) {
+      const size_t at = random() % line.size();
+      switch (random() % 3) {
+        case 0: line[at] = static_cast<char>(random()); break;
+        case 1: line.erase(at, random() % 8); break;
+        default: line.insert(at, 1, static_cast<char>(random())); break;
+      }
+      if (line.empty()) line = "{";
+    }
+    const Control::Answer answer = steered.take(line);
+    CHECK_FALSE(answer.comes_later);
+    if (!answer.line.empty()) CHECK(ordered_json::parse(answer.line).is_object());
+    CHECK(steered.stops == 0);
+    CHECK(steered.changes.empty());
+  }
+}

@@ -1,0 +1,322 @@
+// The control socket with clients that behave, and with clients that do not.
+#include "serve/socket.h"
+
+#include <doctest/doctest.h>
+#include <poll.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cstring>
+#include <mutex>
+#include <nlohmann/json.hpp>
+#include <random>
+#include <thread>
+
+#include "net/system/local.h"
+#include "observe/error.h"
+#include "serve/client.h"
+#include "serve/message.h"
+#include "serve/run_folder.h"
+#include "tests/part.h"
+#include "tests/seed.h"
+#include "tests/serve/folder.h"
+
+using namespace millrace;
+using namespace millrace::serve;
+using nlohmann::ordered_json;
+namespace fs = std::filesystem;
+
+namespace {
+
+constexpr int kPatienceMs = 20'000; // a busy machine under a sanitizer is slow
+const std::string kHello = R"({"jsonrpc":"2.0","id":1,"method":"hello","params":{"protocol":1,"role":"steer"}})";
+const std::string kSet = R"({"jsonrpc":"2.0","id":2,"method":"set","params":{"changes":{"blur.sigma":4}}})";
+
+// A socket in a folder of its own, and the run behind it.
+struct Served {
+  test::Folder temporary;
+  fs::path folder = temporary.path / "millrace";
+  std::mutex mutex;
+  std::vector<exec::ChangesTaken> asked;
+  std::atomic<int> stops{0};
+  Control control{run()};
+  std::unique_ptr<ControlSocket> socket = open();
+
+  SteeredRun run() {
+    SteeredRun run;
+    run.version = "1";
+    run.pipeline = "street";
+    run.elapsed_s = [] { return 0.0; };
+    run.set = [this](const std::vector<exec::ParamChange>&, const exec::ChangesTaken& taken) {
+      const std::lock_guard lock(mutex);
+      asked.push_back(taken);
+    };
+    run.stop = [this] { ++stops; };
+    return run;
+  }
+  std::unique_ptr<ControlSocket> open() {
+    make_run_folder(folder);
+    return std::make_unique<ControlSocket>(control, folder);
+  }
+  fs::path path() const { return socket_in(folder); }
+  size_t asked_count() {
+    const std::lock_guard lock(mutex);
+    return asked.size();
+  }
+};
+
+// A client that sends bytes as they are.
+class Wire {
+ public:
+  explicit Wire(const Served& served) {
+    std::string why;
+    // Refused for a moment while too many others wait to be accepted.
+    for (int i = 0; i < 1'000'000 && !socket_; ++i) socket_ = net::dial_local(served.path().string(), why);
+    REQUIRE_MESSAGE(static_cast<bool>(socket_), why);
+  }
+  // The bytes that were taken before the other end took no more.
+  size_t send(std::string_view bytes, int patience_ms = kPatienceMs) {
+    size_t sent = 0;
+    while (sent < bytes.size()) {
+      const ssize_t taken = ::send(socket_.number(), bytes.data() + sent, bytes.size() - sent, MSG_NOSIGNAL);
+      if (taken > 0) sent += static_cast<size_t>(taken);
+      if (taken < 0 && (errno != EAGAIN || !wait(POLLOUT, patience_ms))) break;
+    }
+    return sent;
+  }
+  // The next line; "": the other end has hung up.
+  std::string line() {
+    while (received_.find('\n') == std::string::npos) {
+      REQUIRE(wait(POLLIN, kPatienceMs));
+      char bytes[4096];
+      const ssize_t got = ::recv(socket_.number(), bytes, sizeof bytes, 0);
+      if (got <= 0) return "";
+      received_.append(bytes, static_cast<size_t>(got));
+    }
+    const size_t end = received_.find('\n');
+    const std::string line = received_.substr(0, end);
+    received_.erase(0, end + 1);
+    return line;
+  }
+  ordered_json answer() {
+    const std::string text = line();
+    REQUIRE(!text.empty());
+    return ordered_json::parse(text);
+  }
+  ordered_json ask(const std::string& request) {
+    send(request + "\n");
+    return answer();
+  }
+  int error_of(const std::string& request) { return ask(request)["error"]["code"]; }
+  void say_no_more() { ::shutdown(socket_.number(), SHUT_WR); }
+
+ private:
+  bool wait(short events, int patience_ms) const {
+    pollfd watched{socket_.number(), events, 0};
+    return ::poll(&watched, 1, patience_ms) > 0;
+  }
+  net::Descriptor socket_;
+  std::string received_;
+};
+
+} // namespace
+
+TEST_CASE("Two clients are served side by side, and each has a role of its own") {
+  Served served;
+  Wire one(served), two(served);
+  CHECK(one.ask(kHello)["result"]["role"] == "steer");
+  CHECK(two.error_of(kSet) == -32001);
+  two.ask(R"({"jsonrpc":"2.0","id":1,"method":"hello","params":{"protocol":1}})");
+  CHECK(two.error_of(kSet) == -32002);
+  CHECK(one.ask(R"({"jsonrpc":"2.0","id":3,"method":"stop"})")["result"]["state"] == "draining");
+  CHECK(served.stops == 1);
+}
+
+TEST_CASE("An answer that a thread of the run gives finds its client, and nobody else") {
+  Served served;
+  Wire one(served), two(served);
+  one.ask(kHello);
+  two.ask(kHello);
+  one.send(kSet + "\n");
+  while (served.asked_count() < 1) std::this_thread::yield();
+  two.send(kSet + "\n");
+  while (served.asked_count() < 2) std::this_thread::yield();
+  std::thread run([&] {
+    served.asked[1]({{"main", 22}});
+    served.asked[0]({{"main", 11}});
+  });
+  CHECK(one.answer()["result"]["ticks"]["main"] == 11);
+  CHECK(two.answer()["result"]["ticks"]["main"] == 22);
+  run.join();
+}
+
+TEST_CASE("The end of a run answers those who wait, removes the socket and hangs up") {
+  Served served;
+  Wire client(served);
+  client.ask(kHello);
+  client.send(kSet + "\n");
+  while (served.asked_count() < 1) std::this_thread::yield();
+  CHECK(fs::exists(served.path()));
+  served.control.end();
+  served.socket.reset();
+  CHECK(client.answer()["error"]["code"] == -32003);
+  CHECK(client.line().empty());
+  CHECK_FALSE(fs::exists(served.path()));
+  served.asked[0]({{"main", 1}}); // a late word of the run's goes nowhere
+}
+
+TEST_CASE("A request may come byte by byte, several may come at once, and the last one needs a line end") {
+  Served served;
+  Wire slow(served);
+  for (const char c : kHello + "\n") slow.send({&c, 1});
+  CHECK(slow.answer()["id"] == 1);
+  Wire fast(served);
+  fast.send(kHello + "\n\r\n  \n" + kHello + "\n" + kHello.substr(0, 20));
+  fast.say_no_more();
+  CHECK(fast.answer()["id"] == 1);
+  CHECK(fast.answer()["id"] == 1);
+  const ordered_json half = fast.answer();
+  CHECK(half["error"]["message"] == "the last message has no line end");
+  CHECK(fast.line().empty());
+}
+
+TEST_CASE("A client that says no more still gets the answer that it waits for") {
+  Served served;
+  Wire client(served);
+  client.send(kHello + "\n" + kSet + "\n");
+  client.say_no_more();
+  CHECK(client.answer()["id"] == 1);
+  while (served.asked_count() < 1) std::this_thread::yield();
+  served.asked[0]({{"main", 5}});
+  CHECK(client.answer()["result"]["ticks"]["main"] == 5);
+  CHECK(client.line().empty());
+}
+
+TEST_CASE("A message of 64 KiB is taken; one of a byte more is refused, and the client may go on") {
+  Served served;
+  Wire client(served);
+  const std::string longest = kHello + std::string(kMessageBytesMax - kHello.size(), ' ');
+  CHECK(client.ask(longest)["result"]["protocol"] == 1);
+  const ordered_json refused = client.ask(longest + " ");
+  CHECK(refused["error"]["code"] == -32600);
+  CHECK(refused["error"]["message"] == "a message has at most 65536 bytes");
+  CHECK(client.ask(std::string(10 * kMessageBytesMax, 'x'))["error"]["code"] == -32600);
+  CHECK(client.ask(kHello)["result"]["protocol"] == 1);
+}
+
+TEST_CASE("A client beyond the sixteenth is told so, and finds room once another one has gone") {
+  Served served;
+  std::vector<std::unique_ptr<Wire>> clients;
+  for (size_t i = 0; i < kClientsMax; ++i) {
+    clients.push_back(std::make_unique<Wire>(served));
+    REQUIRE(clients.back()->ask(kHello)["id"] == 1);
+  }
+  Wire one_more(served);
+  CHECK(one_more.answer()["error"]["code"] == -32004);
+  CHECK(one_more.line().empty());
+  clients.pop_back();
+  bool found_room = false;
+  for (int i = 0; i < 10'000 && !found_room; ++i) { // until the server has seen that it is gone
+    Wire next(served);
+    next.send(kHello + "\n");
+    found_room = next.answer().contains("result");
+  }
+  CHECK(found_room);
+}
+
+TEST_CASE("A client that never reads is not read from either, and the others are served") {
+  Served served;
+  Wire deaf(served);
+  // Each line is answered by about as many bytes.
+  const std::string line = "{" + std::string(126, ' ') + "\n";
+  std::string lines;
+  for (int i = 0; i < 100'000; ++i) lines += line;
+  const size_t taken = deaf.send(lines, 300);
+  CHECK(taken < lines.size());
+  Wire other(served);
+  CHECK(other.ask(kHello)["id"] == 1);
+  // It gets all its answers once it reads.
+  size_t answers = 0;
+  while (answers < taken / line.size() && deaf.line().find("-32700") != std::string::npos) ++answers;
+  CHECK(answers == taken / line.size());
+}
+
+TEST_CASE("Clients that send random bytes and leave at any moment hurt nobody") {
+  const uint32_t seed = random_seed();
+  CAPTURE(seed);
+  std::mt19937 random(seed);
+  Served served;
+  Wire steady(served);
+  steady.ask(kHello);
+  for (int64_t i = 0; i < test::part_of(1000); ++i) {
+    Wire wild(served);
+    std::string bytes;
+    const auto size = random() % 3000;
+    for (size_t at = 0; at < size; ++at) {
+      const auto kind = random() % 100;
+      if (kind == 0) bytes += "\n" + kHello + "\n";
+      if (kind == 1) bytes += kSet.substr(random() % kSet.size());
+      bytes += kind == 2 ? '\n' : static_cast<char>(random());
+    }
+    wild.send(bytes);
+    if (random() % 2) wild.say_no_more();
+    if (i % 100 == 0) CHECK(steady.ask(kHello)["id"] == 1);
+  }
+  CHECK(steady.ask(kHello)["id"] == 1);
+}
+
+TEST_CASE("A process of another user is hung up on") {
+  if (geteuid() != 0) return; // nobody else can become another user
+  Served served;
+  // As if the folder's mode did not keep it out already.
+  REQUIRE(chmod(served.temporary.path.c_str(), 0711) == 0);
+  REQUIRE(chmod(served.folder.c_str(), 0711) == 0);
+  REQUIRE(chmod(served.path().c_str(), 0666) == 0);
+  sockaddr_un address{};
+  address.sun_family = AF_UNIX;
+  std::strcpy(address.sun_path, served.path().c_str());
+  const pid_t child = fork();
+  if (child == 0) { // only what may be called after fork
+    if (setuid(65534) != 0) _exit(2);
+    const int socket = ::socket(AF_UNIX, SOCK_STREAM, 0);
+    if (connect(socket, reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0) _exit(3);
+    char byte = 0;
+    static_cast<void>(::send(socket, "{\n", 2, MSG_NOSIGNAL));
+    const ssize_t got = ::recv(socket, &byte, 1, 0);
+    _exit(got <= 0 ? 0 : 4);
+  }
+  int status = 0;
+  REQUIRE(waitpid(child, &status, 0) == child);
+  CHECK(WIFEXITED(status));
+  CHECK(WEXITSTATUS(status) == 0);
+}
+
+TEST_CASE("A socket that cannot be opened is refused with its path; one that a dead process left is used again") {
+  Served served;
+  CHECK_THROWS_WITH_AS(ControlSocket(served.control, served.folder), doctest::Contains(served.path().c_str()), Failure);
+  CHECK(fs::exists(served.path())); // it is another one's
+  served.socket.reset();
+  std::string why;
+  net::listen_local(served.path().string(), why);
+  REQUIRE(fs::exists(served.path()));
+  served.socket = served.open();
+  Wire client(served);
+  CHECK(client.ask(kHello)["id"] == 1);
+}
+
+TEST_CASE("A client of this program asks and is answered, refused with the run's own words, or hears that it hung up") {
+  Served served;
+  auto client = ControlClient::dial(served.path());
+  REQUIRE(client);
+  CHECK((*client->call("hello", {{"protocol", 1}, {"role", "steer"}}, kPatienceMs))["pipeline"] == "street");
+  CHECK_THROWS_WITH_AS(client->call("helo", ordered_json::object(), kPatienceMs), doctest::Contains("no such method"),
+                       Failure);
+  CHECK_FALSE(client->call("set", {{"changes", {{"blur.sigma", 4}}}}, 1));
+  served.socket.reset();
+  CHECK_THROWS_WITH_AS(client->call("stop", ordered_json::object(), kPatienceMs), doctest::Contains("hung up"),
+                       Failure);
+  CHECK_FALSE(ControlClient::dial(served.path()));
+}
