@@ -293,7 +293,7 @@ void report_paths(const RunState& run, Report& report) {
     const std::string sink = graph::written_name(epoch.plan.steps[path.sink].name);
     auto& [out, latency, first, error] = sums[sink];
     out.sink = sink;
-    out.predicted_us = std::max(out.predicted_us, path.us); // of instances: the longest
+    out.predicted_us = std::max(out.predicted_us, path.us); // the longest of instances
     out.unknown_costs = std::max(out.unknown_costs, path.unknown);
     for (const HandlerRun* step : epoch.handlers) { // its lanes
       if (step->index != path.sink) continue;

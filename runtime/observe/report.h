@@ -100,7 +100,7 @@ struct StreamReport {
   std::string state; // "runs"; "ended"; "failed"
   uint64_t ticks = 0, late = 0, skipped = 0;
   std::map<std::string, uint64_t> dropped{}; // values that its handlers did not get, by cause
-  double p50_us = 0, p99_us = 0;             // of its ticks, as Report::latency_p50_us
+  double p50_us = 0, p99_us = 0;             // the latency of its ticks
   uint64_t sampled = 0;
   double sampled_us = 0; // the sum
   std::string error{};   // by which it failed

@@ -2,7 +2,9 @@
 #include "plan/prepare.h"
 
 #include <algorithm>
+#include <set>
 #include <string_view>
+#include <tuple>
 #include <unordered_map>
 
 #include "graph/file_kind.h"
@@ -185,6 +187,17 @@ void configure(plugin::Instance& instance, const Plan& plan, const Step& step) {
   instance.configure(inputs, outputs);
 }
 
+// Ends if mistakes were kept. The instances of a template make the same one at the same place: it is told once.
+void refuse_kept(std::vector<Error>& kept) {
+  std::set<std::tuple<int, std::string, int, int>> told;
+  std::erase_if(kept, [&](const Error& error) {
+    const Place& place = error.place;
+    return place.line > 0 && error.what.find('@') != std::string::npos &&
+           !told.insert({error.code, place.file, place.line, place.column}).second;
+  });
+  if (!kept.empty()) throw MistakesKept();
+}
+
 } // namespace
 
 Prepared prepare(graph::Graph& graph, const plugin::Registry& registry, const mr_host& host, bool probe,
@@ -213,7 +226,7 @@ Prepared prepare(graph::Graph& graph, const plugin::Registry& registry, const mr
     Draft names{graph, facts, types, {}, {}};
     names.kept = kept;
     resolve(names);
-    if (!kept->empty()) throw MistakesKept();
+    refuse_kept(*kept);
   }
   refuse_shared_files(graph, facts); // before anything is opened
   auto edges = edges_by_handler(graph);
@@ -237,7 +250,7 @@ Prepared prepare(graph::Graph& graph, const plugin::Registry& registry, const mr
       instances[h].reset();
     });
   }
-  if (kept && !kept->empty()) throw MistakesKept();
+  if (kept) refuse_kept(*kept);
   return prepared;
 }
 
