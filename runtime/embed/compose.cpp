@@ -119,9 +119,12 @@ plan::Prepared prepare(graph::Graph& graph, const plugin::Registry& registry, co
 
 // Throws MistakesKept if mistakes were kept: without all its instances a graph has others, which follow from them.
 graph::Graph unfolded(graph::Graph graph, std::vector<Error>* kept) {
-  if (graph.streams.empty() && !kept) return graph;
-  graph = graph::unfold(graph, kept);
-  if (kept && !kept->empty() && !graph.streams.empty()) throw MistakesKept();
+  const bool has_templates = std::any_of(graph.handlers.begin(), graph.handlers.end(),
+                                         [](const graph::Handler& handler) { return !handler.for_each.empty(); });
+  if (!has_templates && graph.streams.empty()) return graph;
+  if (!kept) return graph::unfold(graph);
+  if (kept->empty()) graph = graph::unfold(graph, kept);
+  if (!kept->empty()) throw MistakesKept();
   return graph;
 }
 

@@ -1,6 +1,7 @@
 // Checks requests for live changes, and counts the clocks that have taken them; see change.h.
 #include "exec/change.h"
 
+#include <algorithm>
 #include <set>
 #include <string>
 #include <utility>
@@ -16,12 +17,29 @@ namespace {
 // A longer list tells a person less than the nearest name.
 constexpr size_t kNamesListedMax = 32;
 
-uint32_t find_handler(const plan::Plan& plan, const std::string& name) {
+// True once no tick of the clock can take a change any more.
+bool is_over(const RunState& run, uint32_t clock) {
+  if (run.clocks[clock]->failed_alone.load(std::memory_order_acquire)) return true;
+  for (const auto& pace : run.epoch.paces)
+    if (pace->plan->kind == plan::PaceKind::clock && pace->plan->clock == clock)
+      return pace->ended.load(std::memory_order_acquire);
+  return false;
+}
+
+// A handler, or the instances of a template whose streams go on: the others take no change any more.
+std::vector<uint32_t> find_handlers(const RunState& run, const std::string& name) {
+  const plan::Plan& plan = run.epoch.plan;
+  std::vector<uint32_t> found, over;
   std::vector<std::string> names;
   for (uint32_t h = 0; h < plan.handlers.size(); ++h) {
-    if (plan.handlers[h].name == name) return h;
-    names.push_back(plan.handlers[h].name);
+    const plan::HandlerPlan& handler = plan.handlers[h];
+    if (handler.name == name) return {h};
+    if (handler.written_as == name) (is_over(run, handler.clock) ? over : found).push_back(h);
+    const std::string& written = handler.written_as.empty() ? handler.name : handler.written_as;
+    if (std::find(names.begin(), names.end(), written) == names.end()) names.push_back(written);
   }
+  if (!found.empty()) return found;
+  if (!over.empty()) return over;
   Error error{
       code::unknown_handler, "there is no handler named \"" + name + "\"", {}, {}, nearest_name(name, names), ""};
   if (names.size() <= kNamesListedMax) error.notes.push_back("there are: " + listed_from(name, names));
@@ -79,16 +97,17 @@ std::vector<RunState::Change> check_changes(const RunState& run, const std::vect
   const plan::Plan& plan = run.epoch.plan;
   std::vector<RunState::Change> checked;
   for (const ParamChange& change : changes) {
-    const uint32_t index = find_handler(plan, change.handler);
-    const plan::HandlerPlan& handler = plan.handlers[index];
-    const plugin::HandlerInfo& info = plan.type_of(handler);
-    const auto& param = find_param(handler, info, change.param);
-    if (!param.live())
-      refuse_live(change.param + " of " + change.handler + " cannot be changed while it runs",
-                  "`millrace inspect " + info.type + "` says which parameters are live");
-    check_node(run, handler, change.param);
-    check_value(info, param, change);
-    checked.push_back({index, change.param, change.text, UINT64_MAX});
+    for (const uint32_t index : find_handlers(run, change.handler)) {
+      const plan::HandlerPlan& handler = plan.handlers[index];
+      const plugin::HandlerInfo& info = plan.type_of(handler);
+      const auto& param = find_param(handler, info, change.param);
+      if (!param.live())
+        refuse_live(change.param + " of " + change.handler + " cannot be changed while it runs",
+                    "`millrace inspect " + info.type + "` says which parameters are live");
+      check_node(run, handler, change.param);
+      check_value(info, param, change);
+      checked.push_back({index, change.param, change.text, UINT64_MAX});
+    }
   }
   return checked;
 }

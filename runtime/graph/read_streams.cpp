@@ -201,7 +201,7 @@ class SetReader : TreeReader {
       check_count(set, paths.size(), glob.at);
     }
     if (paths.empty())
-      throw Failure(Error{code::file_not_found,
+      throw Failure(Error{code::wrong_kind_of_value,
                           "no file fits '" + shown(glob.text) + "'",
                           place(glob.at),
                           {failed ? "the folder cannot be read: " + failed.message()

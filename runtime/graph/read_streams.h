@@ -9,7 +9,7 @@
 
 namespace millrace::graph {
 
-// A pattern of files is resolved here, so a graph has the streams themselves. Throws Failure MR0104, MR0203,
+// A pattern of files is resolved here, so a graph has the streams themselves. Throws Failure MR0203,
 // MR0206-MR0213, MR0303; mistakes that do not end the reading are added to `kept` if it is given.
 std::vector<StreamSet> read_streams(const Value& value, const std::string& file, std::vector<Error>* kept);
 

@@ -27,6 +27,7 @@ PAGES = ("docs/guide/clocks_and_policies.md",
          "docs/guide/insight.md",
          "docs/guide/nodes.md",
          "docs/guide/nodes_trouble.md",
+         "docs/guide/streams.md",
          "docs/guide/troubleshooting.md",
          "docs/reference/machine_file.md",
          "tests/cli/peers.md")

@@ -110,7 +110,9 @@ def edited_file(text, code, line_at, column, edit):
         lines[line_at - 1] = " " * int(indent.group(1)) + line.lstrip(" ")
         return "\n".join(lines)
     pair = re.match(r"([\w.-]+): (\S.*)$", edit)
-    if pair and pair.group(1) in TOP_KEYS and not line.startswith(" " * at + pair.group(1) + ":"):
+    is_value_of_it = pair and re.search(rf"\b{pair.group(1)}:\s*$", line[:at])  # the clock of a set
+    is_at_it = pair and line.startswith(" " * at + pair.group(1) + ":")
+    if pair and pair.group(1) in TOP_KEYS and not is_value_of_it and not is_at_it:
         old = [i for i, one in enumerate(lines) if one.startswith(pair.group(1) + ":")]
         lines[old[0] if old else 0:(old[0] if old else -1) + 1] = [edit]
         return "\n".join(lines)

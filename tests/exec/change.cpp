@@ -6,6 +6,7 @@
 #include <mutex>
 #include <vector>
 
+#include "graph/unfold.h"
 #include "harness.h"
 #include "observe/error.h"
 
@@ -61,6 +62,43 @@ TEST_CASE("2.7: who asks for changes is told once, with the tick of each clock t
       REQUIRE(seen.values[0] == static_cast<int64_t>(seen.index) + added);
     }
   }
+}
+
+TEST_CASE("2.7: a change of a template is one of all its streams that go on, each at a tick of its own") {
+  Pipeline p;
+  p.graph = graph::unfold(graph::parse_yaml(R"(version: 1
+streams: { cameras: { items: { a: { fail: -1 }, b: { fail: -1 }, c: { fail: 2 } } } }
+handlers:
+  source: { type: t.count, for_each: cameras, count: 0 }
+  relay:  { type: t.relay, for_each: cameras, input: source, fail_at: "{fail}" }
+  sink:   { type: t.sink, for_each: cameras, input: relay, log: "{stream}" }
+)",
+                                            "change.yaml"));
+  Setup setup;
+  setup.workers = 2;
+  Compiled compiled(p, setup);
+  compiled.live().start();
+  while (compiled.live().report().streams[2].state != "failed") std::this_thread::yield();
+  std::promise<std::vector<exec::TickOfClock>> all, one;
+  compiled.live().set({{"relay", "add", "1000000"}},
+                      [&](const std::vector<exec::TickOfClock>& ticks) { all.set_value(ticks); });
+  const std::vector<exec::TickOfClock> of_all = all.get_future().get();
+  compiled.live().set({{"relay@b", "add", "2000000"}},
+                      [&](const std::vector<exec::TickOfClock>& ticks) { one.set_value(ticks); });
+  const std::vector<exec::TickOfClock> of_one = one.get_future().get();
+  CHECK(refused_change(compiled, "rela", "add").nearest == "relay");
+  CHECK(refused_change(compiled, "relay@d", "add").code == code::unknown_handler);
+  compiled.live().stop();
+  REQUIRE(compiled.wait().ok);
+  REQUIRE(of_all.size() == 2);
+  REQUIRE(of_one.size() == 1);
+  CHECK(of_one[0].clock == "b");
+  for (const exec::TickOfClock& tick : of_all)
+    for (const Seen& seen : compiled.seen(tick.clock)) {
+      const bool is_later = tick.clock == "b" && seen.index >= of_one[0].tick;
+      const int64_t added = seen.index < tick.tick ? 0 : is_later ? 2'000'000 : 1'000'000;
+      REQUIRE(seen.values[0] == static_cast<int64_t>(seen.index) + added);
+    }
 }
 
 TEST_CASE("2.7: who asks for changes that no tick takes any more is never told") {
