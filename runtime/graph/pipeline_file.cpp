@@ -230,7 +230,8 @@ class Reader : TreeReader {
   void read_handler_key(Handler& handler, const Name& name, const Value& value) {
     if (is_comment_key(name.text)) return;
     const auto* key = find_key(handler_keys(), name.text);
-    if (!key) return read_param(handler, name.text, name, value);
+    // A key that is not reserved is a parameter.
+    if (!key) return read_nested(handler.params, kParams, name.text, name, value);
     if (name.text == "clock") clock_places_.emplace_back(graph_.handlers.size(), place(value.at));
     if (assign(*key, handler, name, value)) {
       if (name.text == "node") nodes_named_.push_back({"'" + handler.name + "'", handler.node, place(value.at)});
@@ -260,66 +261,6 @@ class Reader : TreeReader {
                           {"expected family.name"},
                           "",
                           "type: " + key->example});
-  }
-
-  // Every key that is not reserved is a parameter; nested ones are joined by dots.
-  void read_param(Handler& handler, const std::string& full_name, const Name& name, const Value& value) {
-    if (!is_type(name.text)) refuse_param(name);
-    if (value.kind == Value::Kind::null)
-      throw Failure(Error{code::wrong_kind_of_value,
-                          "the parameter '" + full_name + "' has no value",
-                          place(value.at),
-                          {"expected a value after the colon"},
-                          "",
-                          name.text + ": \"\" for an empty text"});
-    if (value.kind == Value::Kind::map && !value.items.empty()) {
-      for (size_t i = 0; i < value.items.size(); ++i)
-        read_param(handler, full_name + "." + value.names[i].text, value.names[i], value.items[i]);
-      return;
-    }
-    // `a.b: 1` and `a: {b: 1}` are one parameter; comparing the keys of one map does not find this.
-    for (const Param& earlier : handler.params)
-      if (earlier.name == full_name)
-        throw Failure(Error{code::duplicate_key,
-                            "the parameter '" + full_name + "' is given twice",
-                            place(name.at),
-                            {"first at " + words_of(earlier.name_place)},
-                            "",
-                            "remove one of the two"});
-    if (handler.params.size() == kParamsMax)
-      throw Failure(Error{code::text_limit,
-                          "the handler has more than " + std::to_string(kParamsMax) + " parameters",
-                          place(name.at),
-                          {},
-                          "",
-                          ""});
-    const bool single = value.kind == Value::Kind::scalar;
-    handler.params.push_back({full_name, single ? value.text : to_json_text(value), place(value.at), place(name.at)});
-  }
-
-  [[noreturn]] void refuse_param(const Name& name) const {
-    if (name.text.find(':') != std::string::npos) {
-      const size_t colon = name.text.find(':');
-      throw Failure(Error{code::unknown_key,
-                          "'" + shown(name.text) + "' is no key",
-                          place(name.at),
-                          {"expected a space after the colon"},
-                          "",
-                          shown(name.text.substr(0, colon) + ": " + name.text.substr(colon + 1))});
-    }
-    if (name.text == "<<")
-      throw Failure(Error{code::unknown_key,
-                          "merge keys ('<<') are not read",
-                          place(name.at),
-                          {"expected the keys themselves"},
-                          "",
-                          "write the merged keys out"});
-    throw Failure(Error{code::bad_name,
-                        "a parameter cannot be called '" + shown(name.text) + "'",
-                        place(name.at),
-                        {"expected letters, digits, '_' and '-', a letter first"},
-                        "",
-                        ""});
   }
 
   static bool is_reference(const Value& value) {

@@ -104,8 +104,7 @@ class SetReader : TreeReader {
     if (fields.kind != Value::Kind::null) {
       const std::string meant = fields.kind == Value::Kind::scalar ? shown(fields.text) : "…";
       expect(fields, Value::Kind::map, "the stream '" + name + "'", "its fields", name + ": { path: " + meant + " }");
-      for (size_t i = 0; i < fields.names.size(); ++i)
-        read_field(stream, fields.names[i].text, fields.names[i], fields.items[i]);
+      for (size_t i = 0; i < fields.names.size(); ++i) read_field(stream, fields.names[i], fields.items[i]);
     }
     set.items.push_back(std::move(stream));
   }
@@ -120,51 +119,16 @@ class SetReader : TreeReader {
   }
 
   // Fields nest as parameters do: draw: { thickness: 4 } is draw.thickness.
-  void read_field(Stream& stream, const std::string& full_name, const Name& name, const Value& value) const {
-    if (is_comment_key(full_name)) return;
-    if (std::find(std::begin(kOwnWords), std::end(kOwnWords), full_name) != std::end(kOwnWords))
+  void read_field(Stream& stream, const Name& name, const Value& value) const {
+    if (is_comment_key(name.text)) return;
+    if (std::find(std::begin(kOwnWords), std::end(kOwnWords), name.text) != std::end(kOwnWords))
       throw Failure(Error{code::bad_name,
-                          "a field cannot be called '" + full_name + "'",
+                          "a field cannot be called '" + name.text + "'",
                           place(name.at),
                           {"{stream} is the stream's name, and {index} its place in the set"},
                           "",
                           "another name"});
-    if (!is_type(name.text))
-      throw Failure(Error{code::bad_name,
-                          "a field cannot be called '" + shown(name.text) + "'",
-                          place(name.at),
-                          {"expected letters, digits, '_' and '-', a letter first"},
-                          "",
-                          ""});
-    if (value.kind == Value::Kind::null)
-      throw Failure(Error{code::wrong_kind_of_value,
-                          "the field '" + full_name + "' has no value",
-                          place(value.at),
-                          {"expected a value after the colon"},
-                          "",
-                          name.text + ": \"\" for an empty text"});
-    if (value.kind == Value::Kind::map && !value.items.empty()) {
-      for (size_t i = 0; i < value.items.size(); ++i)
-        read_field(stream, full_name + "." + value.names[i].text, value.names[i], value.items[i]);
-      return;
-    }
-    for (const Param& earlier : stream.fields)
-      if (earlier.name == full_name)
-        throw Failure(Error{code::duplicate_key,
-                            "the field '" + full_name + "' is given twice",
-                            place(name.at),
-                            {"first at " + words_of(earlier.name_place)},
-                            "",
-                            "remove one of the two"});
-    if (stream.fields.size() == kParamsMax)
-      throw Failure(Error{code::text_limit,
-                          "the stream has more than " + std::to_string(kParamsMax) + " fields",
-                          place(name.at),
-                          {},
-                          "",
-                          ""});
-    const bool single = value.kind == Value::Kind::scalar;
-    stream.fields.push_back({full_name, single ? value.text : to_json_text(value), place(value.at), place(name.at)});
+    read_nested(stream.fields, kFields, name.text, name, value);
   }
 
   void check_count(const StreamSet& set, size_t count, Position at) const {

@@ -99,6 +99,75 @@ class TreeReader {
               better.empty() ? "" : better + ": …"});
   }
 
+  // The words for what read_nested() reads: "parameter", of "the handler".
+  struct NestedWords {
+    const char* one;
+    const char* owner;
+  };
+  static constexpr NestedWords kParams{"parameter", "the handler"}, kFields{"field", "the stream"};
+
+  // Adds a value with its name. A map is read by its own names, joined by dots.
+  void read_nested(std::vector<Param>& all, const NestedWords& words, const std::string& full_name, const Name& name,
+                   const Value& value) const {
+    const std::string one = words.one;
+    if (!is_type(name.text)) refuse_nested(words, name);
+    if (value.kind == Value::Kind::null)
+      throw Failure(Error{code::wrong_kind_of_value,
+                          "the " + one + " '" + full_name + "' has no value",
+                          place(value.at),
+                          {"expected a value after the colon"},
+                          "",
+                          name.text + ": \"\" for an empty text"});
+    if (value.kind == Value::Kind::map && !value.items.empty()) {
+      for (size_t i = 0; i < value.items.size(); ++i)
+        read_nested(all, words, full_name + "." + value.names[i].text, value.names[i], value.items[i]);
+      return;
+    }
+    // `a.b: 1` and `a: {b: 1}` are one name; comparing the keys of one map does not find this.
+    for (const Param& earlier : all)
+      if (earlier.name == full_name)
+        throw Failure(Error{code::duplicate_key,
+                            "the " + one + " '" + full_name + "' is given twice",
+                            place(name.at),
+                            {"first at " + words_of(earlier.name_place)},
+                            "",
+                            "remove one of the two"});
+    if (all.size() == kParamsMax)
+      throw Failure(Error{code::text_limit,
+                          std::string(words.owner) + " has more than " + std::to_string(kParamsMax) + " " + one + "s",
+                          place(name.at),
+                          {},
+                          "",
+                          ""});
+    const bool single = value.kind == Value::Kind::scalar;
+    all.push_back({full_name, single ? value.text : to_json_text(value), place(value.at), place(name.at)});
+  }
+
+  [[noreturn]] void refuse_nested(const NestedWords& words, const Name& name) const {
+    if (name.text.find(':') != std::string::npos) {
+      const size_t colon = name.text.find(':');
+      throw Failure(Error{code::unknown_key,
+                          "'" + shown(name.text) + "' is no key",
+                          place(name.at),
+                          {"expected a space after the colon"},
+                          "",
+                          shown(name.text.substr(0, colon) + ": " + name.text.substr(colon + 1))});
+    }
+    if (name.text == "<<")
+      throw Failure(Error{code::unknown_key,
+                          "merge keys ('<<') are not read",
+                          place(name.at),
+                          {"expected the keys themselves"},
+                          "",
+                          "write the merged keys out"});
+    throw Failure(Error{code::bad_name,
+                        std::string("a ") + words.one + " cannot be called '" + shown(name.text) + "'",
+                        place(name.at),
+                        {"expected letters, digits, '_' and '-', a letter first"},
+                        "",
+                        ""});
+  }
+
   const std::string file_;
   std::vector<Error>* const kept_;
 };
