@@ -225,8 +225,7 @@ bool keeps_rate(PaceRun& pace, uint64_t ordinal, int64_t media_ns) {
               {},
               "",
               crowds ? "a higher rate:, or in_flight: above " + std::to_string(clock.crowd_ticks) : "a lower rate:"};
-  clock.fails_alone ? pace.run->fail_stream(std::move(error), pace.plan->clock, ordinal)
-                    : pace.run->fail(std::move(error), pace.plan->clock, ordinal);
+  pace.run->fail_clock(std::move(error), pace.plan->clock, ordinal);
   return false;
 }
 

@@ -67,9 +67,13 @@ void RunState::fail(HandlerRun& step, uint64_t index, const std::string& sentenc
       step.plan->name + " (" + step.handler->type + ") failed at tick " + std::to_string(index) + ": ";
   const graph::Handler& declared = plan::declared_of(epoch.plan, epoch.graph, step.plan->handler());
   Error error = plan::refusal(code::handler_failed, begins, declared, epoch.plan.type_of(*step.plan), sentence);
-  const bool is_alone = step.pace->clock->plan->fails_alone && !declared.stream.empty();
-  is_alone ? fail_stream(std::move(error), step.pace->plan->clock, index)
-           : fail(std::move(error), step.pace->plan->clock, index);
+  const bool is_outside = declared.stream.empty(); // it may be on a stream's clock all the same
+  is_outside ? fail(std::move(error), step.pace->plan->clock, index)
+             : fail_clock(std::move(error), step.pace->plan->clock, index);
+}
+
+void RunState::fail_clock(Error error, uint32_t clock, uint64_t index) {
+  clocks[clock]->plan->fails_alone ? fail_stream(std::move(error), clock, index) : fail(std::move(error), clock, index);
 }
 
 void RunState::fail_stream(Error error, uint32_t clock, uint64_t index) {

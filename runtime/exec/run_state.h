@@ -124,6 +124,8 @@ class RunState {
   // A failure of a stream's handler ends the stream, where its set says so; else the run.
   void fail(HandlerRun& step, uint64_t ordinal, const std::string& sentence);
   void fail(Error error, uint32_t clock, uint64_t index);
+  // Ends what the clock is there for: its stream, where its set says so; else the run.
+  void fail_clock(Error error, uint32_t clock, uint64_t index);
   // The stream of the clock is over: no handler is called on later ticks of it.
   void fail_stream(Error error, uint32_t clock, uint64_t index);
   // fail() without telling on_failure. True if the failure is news: it is now the run's error, or its clock fails at an
