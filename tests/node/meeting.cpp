@@ -2,7 +2,6 @@
 #include "node/meeting.h"
 
 #include <doctest/doctest.h>
-#include <unistd.h>
 
 #include <chrono>
 #include <filesystem>
@@ -14,6 +13,7 @@
 #include <vector>
 
 #include "observe/error.h"
+#include "tests/folder.h"
 
 namespace millrace::node {
 namespace {
@@ -26,16 +26,11 @@ constexpr std::chrono::seconds kPatience{60};
 // The two nodes' folders, of the test's own.
 class Folders {
  public:
-  Folders() : path_(fs::temp_directory_path() / ("millrace-meeting-" + std::to_string(::getpid()))) {
-    fs::remove_all(path_);
-  }
-  ~Folders() { fs::remove_all(path_); }
-  Folders(const Folders&) = delete;
-  fs::path of(const std::string& node) const { return path_ / node; }
+  fs::path of(const std::string& node) const { return folder_.path / node; }
   net::Identity identity(const std::string& node) const { return net::Identity::open(of(node)); }
 
  private:
-  fs::path path_;
+  const millrace::test::Folder folder_;
 };
 
 // The lines that a node tells.

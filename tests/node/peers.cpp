@@ -2,7 +2,6 @@
 #include "node/peers.h"
 
 #include <doctest/doctest.h>
-#include <unistd.h>
 
 #include <filesystem>
 #include <map>
@@ -12,6 +11,7 @@
 #include "net/system/known_peers.h"
 #include "observe/error.h"
 #include "tests/contains.h"
+#include "tests/folder.h"
 
 namespace millrace::node {
 namespace {
@@ -27,18 +27,13 @@ net::NodeId id_with(uint8_t byte) {
 // A node's folder with the peers that it knows, of the test's own.
 class PeersFolder {
  public:
-  PeersFolder() : path_(fs::temp_directory_path() / ("millrace-node-peers-" + std::to_string(::getpid()))) {
-    fs::remove_all(path_);
-  }
-  ~PeersFolder() { fs::remove_all(path_); }
-  PeersFolder(const PeersFolder&) = delete;
   void add(const std::string& name, uint8_t id, const std::vector<std::string>& addresses) const {
-    net::KnownPeers(path_ / "peers.txt").add({id_with(id), name, addresses});
+    net::KnownPeers(path() / "peers.txt").add({id_with(id), name, addresses});
   }
-  const fs::path& path() const { return path_; }
+  const fs::path& path() const { return folder_.path; }
 
  private:
-  fs::path path_;
+  const millrace::test::Folder folder_;
 };
 
 // The nodes in order, the first one is the coordinator; "" is no address.

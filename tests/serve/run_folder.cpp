@@ -10,7 +10,8 @@
 
 #include "net/system/local.h"
 #include "observe/error.h"
-#include "tests/serve/folder.h"
+#include "tests/folder.h"
+#include "tests/serve/variable.h"
 
 using namespace millrace;
 using namespace millrace::serve;

@@ -20,9 +20,9 @@
 #include "serve/client.h"
 #include "serve/message.h"
 #include "serve/run_folder.h"
+#include "tests/folder.h"
 #include "tests/part.h"
 #include "tests/seed.h"
-#include "tests/serve/folder.h"
 
 using namespace millrace;
 using namespace millrace::serve;
@@ -35,7 +35,7 @@ constexpr int kPatienceMs = 20'000; // a busy machine under a sanitizer is slow
 const std::string kHello = R"({"jsonrpc":"2.0","id":1,"method":"hello","params":{"protocol":1,"role":"steer"}})";
 const std::string kSet = R"({"jsonrpc":"2.0","id":2,"method":"set","params":{"changes":{"blur.sigma":4}}})";
 
-// A socket in a folder of its own, and the run behind it.
+// A socket in a folder of its own, and the run that it steers.
 struct Served {
   test::Folder temporary;
   fs::path folder = temporary.path / "millrace";
