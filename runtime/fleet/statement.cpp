@@ -141,7 +141,7 @@ Step step(const json& object, const std::array<const char*, kCount>& names) {
   throw Refused{"step has an unknown name"};
 }
 
-// The bodies behind the JSON, each taken once, in the order of BodyWriter.
+// The bodies that follow the JSON. They are taken in the order in which BodyWriter added them.
 class BodyReader {
  public:
   explicit BodyReader(std::string_view bodies) : left_(bodies) {}

@@ -1,8 +1,8 @@
 // The prices of the links between nodes: the coordinator measures what it takes to carry bytes to each other node and
 // back, by questions and answers of known sizes.
 //
-// A question goes through the words of the fleet (statement.h), which takes longer than a fast link does. So the
-// coordinator also asks itself, by all of that way but the link, and takes that time off.
+// A question is a statement of the fleet (statement.h), and making and reading it takes time too. So the coordinator
+// also asks itself, which takes all of that time but the link's, and subtracts it.
 //
 // Limits. Only the coordinator's own links are measured. A value between two other nodes is priced as if it took both
 // of their links to the coordinator, one after the other; their own link, if it is better, is better than its price.
