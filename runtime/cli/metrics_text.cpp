@@ -122,8 +122,9 @@ std::string edges_text(const Report& report) {
 }
 
 std::string streams_text(const Report& report) {
-  Family state("millrace_stream_state", "gauge", "1 for the state in which a stream is: runs, ended or failed.");
+  Family state("millrace_stream_state", "gauge", "1 for the state in which a stream is: runs, ended, failed or down.");
   Family ticks("millrace_stream_ticks_total", "counter", "Ticks of a stream: run, late, skipped.");
+  Family restarts("millrace_stream_restarts_total", "counter", "How often a stream that had failed began anew.");
   Family dropped("millrace_stream_dropped_total", "counter", "Values that a stream's handlers did not get, by cause.");
   Family latency("millrace_stream_latency_seconds", "summary", "As millrace_latency_seconds, of a stream's ticks.");
   for (const StreamReport& stream : report.streams) {
@@ -133,15 +134,16 @@ std::string streams_text(const Report& report) {
       more.push_back({name, value});
       return more;
     };
-    for (const char* known : {"runs", "ended", "failed"})
+    for (const char* known : {"runs", "ended", "failed", "down"})
       state.add(with("state", known), known == stream.state ? 1.0 : 0.0);
     ticks.add(with("outcome", "run"), stream.ticks);
     ticks.add(with("outcome", "late"), stream.late);
     ticks.add(with("outcome", "skipped"), stream.skipped);
+    restarts.add(labels, stream.restarts);
     dropped.add_by_cause(labels, stream.dropped);
     latency.add_times(labels, stream.sampled, stream.p50_us, stream.p99_us, stream.sampled_us);
   }
-  return state.text() + ticks.text() + dropped.text() + latency.text();
+  return state.text() + ticks.text() + restarts.text() + dropped.text() + latency.text();
 }
 
 std::string memory_text(const Report& report) {

@@ -15,6 +15,7 @@
 #include "exec/firing.h"
 #include "exec/reader.h"
 #include "exec/settle.h"
+#include "exec/stream_life.h"
 #include "exec/tell.h"
 #include "exec/window.h"
 #include "plan/format_text.h"
@@ -149,7 +150,8 @@ void publish_tick(PaceRun& pace, uint64_t ordinal, const mr_tick_info& info) {
 
 bool must_end(PaceRun& pace, uint64_t ordinal) {
   const RunState& run = *pace.run;
-  if (run.stopping.load(std::memory_order_relaxed) || is_failing(run, *pace.clock)) return true;
+  if (run.stopping.load(std::memory_order_relaxed) || run.failing.load(std::memory_order_relaxed)) return true;
+  if (pace.clock->halted.load(std::memory_order_relaxed) && !pace.clock->plan->restarts) return true;
   if (run.options.ticks_max && ordinal >= run.options.ticks_max) return true;
   if (ordinal >= pace.plan->ticks_max) return true;
   return run.options.duration_ns && run.now_ns() - pace.clock->start_ns >= run.options.duration_ns;
@@ -242,6 +244,8 @@ bool admit_clock_tick(PaceRun& pace) {
   const uint64_t ordinal = pace.admitted.load(std::memory_order_relaxed);
   if (pace.clock->start_ns == kNotBegun && !begin(pace)) return false;
   const bool over = pace.ending.load(std::memory_order_relaxed) || must_end(pace, ordinal);
+  if (pace.clock->halted.load(std::memory_order_relaxed) && !over && !has_begun_anew(pace)) [[unlikely]]
+    return false;
   const Lead lead = over ? Lead::end : follow(pace, ordinal);
   if (lead == Lead::end) end(pace);
   if (lead != Lead::tick) return false;
@@ -249,23 +253,25 @@ bool admit_clock_tick(PaceRun& pace) {
   if (pace.run->changes_waiting.load(std::memory_order_relaxed)) admit_changes(pace, ordinal, false);
   mr_tick_info info{};
   info.clock = pace.plan->clock;
-  info.epoch = pace.run->epoch.number;
+  info.epoch = pace.run->epoch.number + pace.epochs_over.load(std::memory_order_relaxed);
   info.index = ordinal;
   info.trace_id = (uint64_t{pace.plan->clock} << kTraceIndexBits) + ordinal;
   const bool filled = fill_tick(pace, info, ordinal);
   if (!filled || sources_ended(pace)) {
     leave_calls(pace);
-    if (filled) end(pace);
+    if (filled && !loses_source(pace, ordinal)) end(pace);
     return false;
   }
   // And after them: a program that changes a parameter and then pushes a value finds it changed for that value.
   if (pace.run->changes_waiting.load(std::memory_order_relaxed)) admit_changes(pace, ordinal, true);
   if (!keeps_rate(pace, ordinal, info.media_time_ns)) {
     leave_calls(pace);
-    end(pace);
+    if (!pace.clock->plan->restarts) end(pace);
     return false;
   }
   pace.clock->last_media_ns = info.media_time_ns;
+  if (pace.clock->first_of_epoch) [[unlikely]]
+    mark_first_values(pace);
   publish_tick(pace, ordinal, info);
   return true;
 }
@@ -278,6 +284,11 @@ bool admit_entry(PaceRun& pace) {
     const std::lock_guard lock(feed.mutex);
     if (feed.count == 0) {
       if (feed.closed) end(pace);
+      if (feed.epochs_over != pace.epochs_over.load(std::memory_order_relaxed)) {
+        pace.epochs_over.store(feed.epochs_over, std::memory_order_release);
+        pace.stirred = true;
+        pace.run->notify();
+      }
       return false;
     }
     retire(pace, ordinal);

@@ -271,6 +271,7 @@ std::unique_ptr<SegmentRun> make_segment(RunState& run, const plan::Segment& pla
   segment->traced = run.options.trace_all && !run.is_virtual;
   segment->ordinal = ordinal;
   segment->progress = ordinal;
+  segment->epochs_over = segment->pace->epochs_over.load();
   if (segment->device) segment->fences.resize(segment->pace->plan->slots);
   if (segment->pace->clock->plan->realtime())
     segment->ended_at_ns = LineVector<std::atomic<int64_t>>(segment->pace->plan->slots);

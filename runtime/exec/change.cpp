@@ -19,7 +19,8 @@ constexpr size_t kNamesListedMax = 32;
 
 // True once no tick of the clock can take a change any more.
 bool is_over(const RunState& run, uint32_t clock) {
-  if (run.clocks[clock]->failed_alone.load(std::memory_order_acquire)) return true;
+  const ClockRun& state = *run.clocks[clock];
+  if (state.halted.load(std::memory_order_acquire) && !state.plan->restarts) return true;
   for (const auto& pace : run.epoch.paces)
     if (pace->plan->kind == plan::PaceKind::clock && pace->plan->clock == clock)
       return pace->ended.load(std::memory_order_acquire);

@@ -48,9 +48,10 @@ struct alignas(64) ChannelRun {
   std::mutex mutex;
   std::vector<QueuedTick> ring; // capacity
   size_t first = 0, count = 0;
-  size_t empties = 0;    // gate: those of `count` that have no value and were let in all the same
-  bool closed = false;   // nothing more comes
-  bool released = false; // the run is over: nothing is put in or taken out any more
+  size_t empties = 0;       // gate: those of `count` that have no value and were let in all the same
+  bool closed = false;      // nothing more comes
+  uint32_t epochs_over = 0; // gate: epochs of its clock that it has ended
+  bool released = false;    // the run is over: nothing is put in or taken out any more
   uint64_t pushed = 0;
   size_t taken = 0;              // to another node: those of `count` that the link has, oldest first
   int64_t passed_ns = INT64_MIN; // from another node: no tick at or before this media time comes any more

@@ -15,10 +15,8 @@ namespace {
 
 // The first beat, from the next one on, that is due after this time. With a fast clock, more beats may have passed than
 // can be counted one by one, so the search doubles its stride and then halves it.
-int64_t beat_after(const PaceRun& pace, int64_t time_ns) {
-  const auto is_due = [&](int64_t beat) {
-    return pace.clock->start_ns + beat_ns(pace.clock->plan->rate, beat) <= time_ns;
-  };
+int64_t beat_after(const PaceRun& pace, const graph::Rational& rate, int64_t time_ns) {
+  const auto is_due = [&](int64_t beat) { return pace.clock->start_ns + beat_ns(rate, beat) <= time_ns; };
   int64_t beat = pace.clock->next_beat, stride = 1;
   while (is_due(beat + stride)) {
     beat += stride;
@@ -32,21 +30,22 @@ int64_t beat_after(const PaceRun& pace, int64_t time_ns) {
 // Finds the beat to run now. False if none is due; then due_ns says when to look again.
 bool find_beat(PaceRun& pace, uint64_t ordinal) {
   const int64_t now = pace.run->now_ns();
-  const auto due = [&](int64_t beat) { return pace.clock->start_ns + beat_ns(pace.clock->plan->rate, beat); };
+  const graph::Rational& rate = pace.clock->plan->rate;
+  const auto due = [&](int64_t beat) { return pace.clock->start_ns + beat_ns(rate, beat); };
   const auto pass_over = [&](int64_t until, SingleWriter<uint64_t>& counted) {
     if (until <= pace.clock->next_beat) return;
     counted += static_cast<uint64_t>(until - pace.clock->next_beat);
     pace.clock->next_beat = until;
   };
   if (due(pace.clock->next_beat) <= now) {
-    if (window_full(pace, ordinal)) pass_over(beat_after(pace, now), pace.clock->late);
+    if (window_full(pace, ordinal)) pass_over(beat_after(pace, rate, now), pace.clock->late);
   }
   if (due(pace.clock->next_beat) <= now) {
     // Beats that came due while the window was full are late, even if it has room by now.
     const int64_t since = std::min(room_since_ns(pace, ordinal), now + 1);
-    if (since > due(pace.clock->next_beat)) pass_over(beat_after(pace, since - 1), pace.clock->late);
+    if (since > due(pace.clock->next_beat)) pass_over(beat_after(pace, rate, since - 1), pace.clock->late);
     if (due(pace.clock->next_beat) <= now)
-      pass_over(beat_after(pace, now) - 1, pace.clock->skipped); // the clock itself came late
+      pass_over(beat_after(pace, rate, now) - 1, pace.clock->skipped); // the clock itself came late
   }
   pace.due_ns.store(due(pace.clock->next_beat), std::memory_order_relaxed);
   return due(pace.clock->next_beat) <= now;
@@ -64,7 +63,8 @@ Answer take_due(SourceState& source, const mr_tick_info& info, uint64_t ordinal)
       source.ended = answer == Answer::end;
       if (source.ended) break;
       source.has_next = true;
-      source.next_due_ns = due_after(*source.step, source.next_due_ns, pts_of(source.next, own_time), source.rate);
+      const int64_t pts = source.base_ns + pts_of(source.next, own_time);
+      source.next_due_ns = due_after(*source.step, source.next_due_ns, pts, source.rate);
     }
     if (source.next_due_ns > info.media_time_ns) break;
     take_next(source);
@@ -169,6 +169,15 @@ bool let_time_rise(PaceRun& pace, SourceState* from, mr_tick_info& info) {
   return true;
 }
 
+// The media time of a tick at this time of its source. A source that has begun anew may count from its beginning again:
+// then the first tick of the epoch is at `follows_ns`, and later ones go on from there.
+int64_t media_time_of(ClockRun& clock, int64_t source_ns, int64_t follows_ns) {
+  if (clock.media_shift_ns == kShiftUnknown)
+    clock.media_shift_ns = source_ns > clock.last_media_ns ? 0 : follows_ns - source_ns;
+  int64_t media_ns = 0;
+  return __builtin_add_overflow(source_ns, clock.media_shift_ns, &media_ns) ? source_ns : media_ns;
+}
+
 // `realtime`: every source settles at the beat.
 bool fill_at_beat(PaceRun& pace, mr_tick_info& info, uint64_t ordinal) {
   if (!find_beat(pace, ordinal)) return false;
@@ -186,7 +195,8 @@ bool fill_live(PaceRun& pace, SourceState& driver, mr_tick_info& info, uint64_t 
   if (!take_live(pace, driver, info, ordinal)) return driver.ended;
   const int64_t now = pace.run->now_ns();
   const int64_t period = driver.rate.numerator > 0 ? beat_ns(driver.rate, 1) : 0;
-  info.media_time_ns = pts_of(driver.value, now - pace.clock->start_ns);
+  const int64_t since_start = now - pace.clock->start_ns;
+  info.media_time_ns = media_time_of(*pace.clock, pts_of(driver.value, since_start), since_start);
   if (!let_time_rise(pace, gives(driver.value) ? &driver : nullptr, info)) return false;
   if (period > 0) info.deadline_ns = now + period;
   for (SourceState& source : pace.clock->sources)
@@ -206,7 +216,8 @@ bool fill_in_turn(PaceRun& pace, mr_tick_info& info, uint64_t ordinal) {
     note_asked(pace);
   if (!ask_for_next(pace, info, ordinal)) return false;
   SourceState* const timing = timing_source(pace);
-  if (timing) info.media_time_ns = pts_of(timing->value, info.media_time_ns);
+  if (timing)
+    info.media_time_ns = media_time_of(*pace.clock, pts_of(timing->value, info.media_time_ns), next_media_ns(pace));
   return let_time_rise(pace, timing, info);
 }
 
@@ -228,6 +239,22 @@ SourceState* live_driver(PaceRun& pace) {
   for (SourceState& source : pace.clock->sources)
     if (source.step->index == pace.clock->plan->driver && (source.reader || source.rate.numerator > 0)) return &source;
   return nullptr;
+}
+
+void skip_beats(PaceRun& pace) {
+  ClockRun& clock = *pace.clock;
+  const SourceState* const driver = live_driver(pace);
+  const graph::Rational& rate = driver ? driver->rate : clock.plan->rate;
+  if ((clock.plan->mode != graph::ClockMode::realtime && !driver) || rate.numerator == 0) return;
+  const int64_t now = pace.run->now_ns();
+  if (clock.start_ns + beat_ns(rate, clock.next_beat) < now) clock.next_beat = beat_after(pace, rate, now - 1);
+}
+
+int64_t next_media_ns(const PaceRun& pace) {
+  const ClockRun& clock = *pace.clock;
+  if (clock.plan->mode == graph::ClockMode::realtime) return beat_ns(clock.plan->rate, clock.next_beat);
+  if (clock.plan->live) return pace.run->now_ns() - clock.start_ns;
+  return clock.last_media_ns == INT64_MIN ? 0 : clock.last_media_ns + beat_ns(nominal_rate(*clock.plan), 1);
 }
 
 bool fill_tick(PaceRun& pace, mr_tick_info& info, uint64_t ordinal) {

@@ -15,5 +15,9 @@ bool fill_tick(PaceRun& pace, mr_tick_info& info, uint64_t ordinal);
 bool sources_ended(const PaceRun& pace);
 // The source that creates the ticks of a live clock, if it has a rate of its own or a reader thread; else null.
 SourceState* live_driver(PaceRun& pace);
+// Makes the next beat one that is not over: those before it are neither ticks nor late, since the stream was down.
+void skip_beats(PaceRun& pace);
+// The media time at which the clock would tick next, if its sources say nothing.
+int64_t next_media_ns(const PaceRun& pace);
 
 } // namespace millrace::exec

@@ -191,6 +191,14 @@ void give_current(StepRun& step, uint64_t ordinal, ChannelRun& channel) {
     target.value = &step.run->epoch.empty_values[static_cast<size_t>(step.outputs[0] - step.run->epoch.outputs.data())];
 }
 
+// Called under the channel's lock. Lets go of the value that the reader holds, if it is from an earlier epoch of the
+// reader's own clock.
+void let_go_of_earlier(ChannelRun& channel, const mr_tick_info& info) {
+  if (!channel.plan->same_clock || !channel.has_current || channel.current.info.epoch == info.epoch) return;
+  for (Slot& slot : channel.current.slots) release(slot);
+  channel.has_current = false;
+}
+
 StepResult resolve_latest(ResolveRun& step, ChannelRun& channel, uint64_t ordinal, bool realtime) {
   const mr_tick_info& info = step.pace->info(ordinal);
   const bool same = channel.plan->same_clock;
@@ -216,6 +224,7 @@ StepResult resolve_latest(ResolveRun& step, ChannelRun& channel, uint64_t ordina
     step.run->notify();
     return StepResult::made_room;
   }
+  let_go_of_earlier(channel, info);
   give_current(step, ordinal, channel);
   return StepResult::settled;
 }

@@ -44,11 +44,12 @@ Cause why_empty(const StepRun& step, const InputRun& input, uint64_t ordinal) {
 Earlier look_back(const StepRun& step, const InputRun& input, uint64_t ordinal) {
   if (input.delay == 0) return {Back::there, ordinal};
   PaceRun& pace = *step.pace;
+  const uint64_t first = pace.clock->first_index; // of the epoch
   if (pace.plan->kind == plan::PaceKind::clock)
-    return ordinal < input.delay ? Earlier{Back::before_first, 0} : Earlier{Back::there, ordinal - input.delay};
+    return ordinal < first + input.delay ? Earlier{Back::before_first, 0} : Earlier{Back::there, ordinal - input.delay};
   // After a gate, ordinals count the ticks that were let in, but a delay counts all ticks.
   const uint64_t index = pace.info(ordinal).index;
-  if (index < input.delay) return {Back::before_first, 0};
+  if (index < first + input.delay) return {Back::before_first, 0};
   for (uint64_t back = 1; back <= std::min<uint64_t>(input.delay, ordinal); ++back) {
     const uint64_t other = pace.info(ordinal - back).index;
     if (other <= index - input.delay) return {other == index - input.delay ? Back::there : Back::never, ordinal - back};

@@ -7,6 +7,7 @@
 
 #include "exec/firing.h"
 #include "exec/presence.h"
+#include "exec/stream_life.h"
 #include "exec/under_way.h"
 #include "observe/signal_stack.h"
 #include "observe/start_thread.h"
@@ -37,6 +38,23 @@ bool Reader::leave() {
   changed_.notify_all();
   step_.instance->interrupt();
   return false;
+}
+
+void Reader::begin_anew() {
+  thread_.join();
+  for (Read& read : values_) release_all(read.slots);
+  values_.clear();
+  step_.said_end = false;
+  info_ = {};
+  ended_ = stopping_ = left_ = false;
+  until_ns_ = last_due_ns_ = INT64_MIN;
+  started_ = Started::not_yet;
+  thread_ = start_thread("the thread that reads " + step_.plan->name, [this] { loop(); });
+}
+
+Started Reader::started() {
+  const std::lock_guard lock(mutex_);
+  return started_;
 }
 
 void Reader::stop() {
@@ -97,7 +115,7 @@ bool Reader::has_room() {
 
 // Called under the lock.
 void Reader::add(Read read) {
-  const int64_t pts = pts_of(read.slots, info_.media_time_ns);
+  const int64_t pts = base_ns_ + pts_of(read.slots, info_.media_time_ns);
   // If the clock takes each value in turn, its head looks at their times.
   const bool due_counts = rate_.numerator > 0 && step_.pace->clock->plan->realtime();
   read.due_ns = due_counts ? due_after(step_, last_due_ns_, pts, rate_) : pts;
@@ -110,14 +128,29 @@ void Reader::add(Read read) {
   values_.push_back(std::move(read));
 }
 
+// Called without the lock. True if the source is there to be read.
+bool Reader::start_source() {
+  if (started() == Started::yes) return true; // the run has started it
+  const bool is_up = start_anew(step_);
+  const std::lock_guard lock(mutex_);
+  started_ = is_up ? Started::yes : Started::failed;
+  base_ns_ = std::max<int64_t>(step_.run->now_ns() - step_.run->begin_ns(), 0);
+  return is_up;
+}
+
 void Reader::loop() {
   RunState& run = *step_.run;
+  const ClockRun& clock = *step_.pace->clock;
   const SignalStack stack(run.options.explain_crashes);
   const plugin::UnderWayScope here({&name_call_apart, &step_});
+  const bool is_up = start_source();
+  run.notify();
   std::unique_lock lock(mutex_);
-  for (;;) {
+  while (is_up) {
     changed_.wait(lock, [&] { return stopping_ || has_room(); });
-    if (stopping_ || step_.said_end || run.stopping.load() || is_failing(run, *step_.pace->clock)) break;
+    // A stream that begins anew is halted until its source is there.
+    const bool over = run.failing.load() || (clock.halted.load() && !clock.plan->restarts);
+    if (stopping_ || step_.said_end || run.stopping.load() || over) break;
     lock.unlock();
     info_.media_time_ns = rate_.numerator > 0 ? beat_ns(rate_, static_cast<int64_t>(info_.index))
                           : live_             ? std::max<int64_t>(run.now_ns() - run.begin_ns(), 0)
@@ -135,7 +168,11 @@ void Reader::loop() {
     const Answer answer = status == MR_INTERRUPTED ? Answer::end : answer_of(step_, status, read.slots);
     const bool nothing = answer == Answer::not_yet || step_.life->down;
     lock.lock();
-    if (answer == Answer::end || (status == MR_ERROR && is_failing(run, *step_.pace->clock))) break;
+    if (answer == Answer::end) break;
+    if (status == MR_ERROR && is_failing(run, clock)) {
+      started_ = Started::failed; // also of a stream that was about to begin anew
+      break;
+    }
     if (nothing) {
       changed_.wait_for(lock, kAskAgain, [&] { return stopping_; });
       continue;

@@ -37,6 +37,10 @@ class Reader {
   // Asks the thread to leave the handler and interrupts it; true once it has left for good. Call it again until then,
   // because an interrupt that comes just before the blocking call is lost.
   bool leave();
+  // Stops, resets and starts the source, in a new thread that then reads on. Called once leave() has said true.
+  void begin_anew();
+  // How far that is. `failed`: the source did not start, or has failed since.
+  Started started();
   // Ends the thread.
   void stop();
 
@@ -47,6 +51,7 @@ class Reader {
   };
 
   void loop();
+  bool start_source();
   bool has_room();
   void add(Read read);
 
@@ -57,6 +62,8 @@ class Reader {
   std::condition_variable changed_;
   std::deque<Read> values_;
   bool ended_ = false, stopping_ = false, left_ = false;
+  Started started_ = Started::yes;
+  int64_t base_ns_ = 0; // SourceState::base_ns
   int64_t until_ns_ = INT64_MIN, last_due_ns_ = INT64_MIN;
   uint64_t superseded_ = 0;
   mr_tick_info info_{}; // the source's own count of values

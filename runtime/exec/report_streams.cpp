@@ -38,7 +38,9 @@ std::vector<StreamReport> report_streams(const RunState& run, const LostByClock&
     out.p99_us = us_of(latencies.quantile_ns(0.99));
     const std::lock_guard lock(run.failure_mutex);
     const std::optional<Error>& failure = pace->clock->failure;
-    out.state = failure ? "failed" : pace->ended.load(std::memory_order_acquire) ? "ended" : "runs";
+    const bool ended = pace->ended.load(std::memory_order_acquire);
+    out.state = failure ? (clock.restarts && !ended ? "down" : "failed") : ended ? "ended" : "runs";
+    out.restarts = pace->clock->restarts;
     if (failure) out.error = format_code(failure->code) + ": " + failure->what;
     streams.push_back(std::move(out));
   }

@@ -77,7 +77,6 @@ void RunState::fail_clock(Error error, uint32_t clock, uint64_t index) {
 }
 
 void RunState::fail_stream(Error error, uint32_t clock, uint64_t index) {
-  const std::string name = epoch.plan.clocks[clock].name;
   bool is_news = false;
   {
     const std::lock_guard lock(failure_mutex);
@@ -87,11 +86,11 @@ void RunState::fail_stream(Error error, uint32_t clock, uint64_t index) {
       stream.fail_index.store(index);
       stream.failure = error;
     }
-    stream.failed_alone.store(true);
+    stream.halted.store(true);
     any_failed.store(true);
   }
   notify();
-  if (is_news) tell_stream_failed(*this, name, error);
+  if (is_news) tell_stream_failed(*this, *clocks[clock], error);
 }
 
 void RunState::fail(Error error, uint32_t clock, uint64_t index) {

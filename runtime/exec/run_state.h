@@ -126,7 +126,7 @@ class RunState {
   void fail(Error error, uint32_t clock, uint64_t index);
   // Ends what the clock is there for: its stream, where its set says so; else the run.
   void fail_clock(Error error, uint32_t clock, uint64_t index);
-  // The stream of the clock is over: no handler is called on later ticks of it.
+  // The stream of the clock is over, until it begins anew: no handler is called on later ticks of it.
   void fail_stream(Error error, uint32_t clock, uint64_t index);
   // fail() without telling on_failure. True if the failure is news: it is now the run's error, or its clock fails at an
   // earlier tick than before.
@@ -168,7 +168,7 @@ class RunState {
 
 // True if no more ticks come because the run, or the stream of the clock, has failed.
 inline bool is_failing(const RunState& run, const ClockRun& clock) {
-  return run.failing.load(std::memory_order_relaxed) || clock.failed_alone.load(std::memory_order_relaxed);
+  return run.failing.load(std::memory_order_relaxed) || clock.halted.load(std::memory_order_relaxed);
 }
 
 // True for ticks after the one on which the run or their stream failed: no handler is called on them (2.6).

@@ -29,8 +29,8 @@ constexpr uint64_t kTicksMax = 64;
 constexpr int64_t kHoldMaxNs = 1'000'000'000;
 constexpr int kAttemptsMax = 5;
 
-// True if the pace admits no more ticks: the ticks that it has begun end in the segments that it has.
-bool is_ending(const PaceRun& pace) { return pace.ending.load() || pace.ended.load(); }
+// True if the pace admits no more ticks for now: the ticks that it has begun end in the segments that it has.
+bool is_ending(const PaceRun& pace) { return pace.ending.load() || pace.ended.load() || pace.clock->halted.load(); }
 
 bool has_measured_enough(const RunState& run) {
   for (const auto& pace : run.epoch.paces)

@@ -2,6 +2,7 @@
 #include "exec/segment.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "exec/admission.h"
 #include "exec/channel.h"
@@ -10,6 +11,7 @@
 #include "exec/pending.h"
 #include "exec/run_state.h"
 #include "exec/sink_latency.h"
+#include "exec/stream_life.h"
 #include "exec/tell.h"
 
 namespace millrace::exec {
@@ -24,14 +26,6 @@ bool devices_idle(SegmentRun& segment) {
   for (const device::Fence& fence : segment.fences)
     if (!fence.done()) return false;
   return true;
-}
-
-// The handler to drain at this step; null if there is none. A GPU body that has a finish() is drained at its finish
-// step, because finish() is called last.
-HandlerRun* drained_here(StepRun& step) {
-  if (auto* finish = dynamic_cast<FinishRun*>(&step)) return finish->body;
-  const auto* body = dynamic_cast<BodyRun*>(&step);
-  return body && body->finisher ? nullptr : step.called();
 }
 
 // After the last tick: drains the handlers, publishes or settles what they still owe, and closes channels.
@@ -74,9 +68,10 @@ bool begin_tick(SegmentRun& segment) {
                      (segment.head && try_admit(pace));
   if (!there) {
     // The end is looked at first: no ordinal is admitted after it.
-    if (!pace.ended.load(std::memory_order_acquire)) return false;
+    const bool ended = pace.ended.load(std::memory_order_acquire);
+    if (!ended && !must_end_epoch(segment)) return false;
     if (pace.admitted.load(std::memory_order_acquire) <= segment.ordinal) {
-      if (devices_idle(segment)) finish(segment);
+      if (devices_idle(segment)) ended ? finish(segment) : end_epoch(segment);
       return false;
     }
   }
@@ -191,9 +186,12 @@ bool advance(SegmentRun& segment, uint32_t ticks_max) {
   if (segment.submitting) submits = std::unique_lock(*segment.submitting);
   for (uint32_t tick = 0; tick < ticks_max; ++tick) {
     if (!segment.in_tick.load(std::memory_order_relaxed)) {
+      const uint32_t epochs_over = segment.epochs_over.load(std::memory_order_relaxed);
       if (!begin_tick(segment)) {
         segment.waiting_at.store(nullptr, std::memory_order_relaxed);
-        return moved || segment.done.load(std::memory_order_relaxed);
+        const bool stirred = segment.head && std::exchange(segment.pace->stirred, false);
+        return moved || stirred || segment.done.load(std::memory_order_relaxed) ||
+               segment.epochs_over.load(std::memory_order_relaxed) != epochs_over;
       }
       moved = true;
     } else if (segment.traced) {

@@ -30,12 +30,13 @@ bool read_ahead(SourceState& source, const mr_tick_info& info, uint64_t ordinal)
   source.ended = answer == Answer::end;
   if (answer != Answer::value) return false;
   source.has_next = true;
-  source.next_due_ns = due_after(*source.step, source.next_due_ns, pts_of(source.next, own_time), source.rate);
+  const int64_t pts = source.base_ns + pts_of(source.next, own_time);
+  source.next_due_ns = due_after(*source.step, source.next_due_ns, pts, source.rate);
   return true;
 }
 
 void take_newest_due(SourceState& source, const mr_tick_info& info, uint64_t ordinal) {
-  const int64_t due = due_by(source.rate, info.media_time_ns);
+  const int64_t due = due_by(source.rate, info.media_time_ns - source.base_ns);
   const int64_t most = std::max<int64_t>(due - source.due_before, 0) + kCrowdedMax;
   source.due_before = due;
   for (int64_t taken = 0; taken < most && read_ahead(source, info, ordinal); ++taken) {
@@ -73,6 +74,16 @@ int64_t beat_ns(const graph::Rational& rate, int64_t beat) {
 graph::Rational rate_of(const SourceRun& source) {
   const mr_facts& facts = source.handler->facts;
   return facts.rate_num > 0 ? graph::Rational{facts.rate_num, facts.rate_den} : graph::Rational{};
+}
+
+void SourceState::begin_anew(int64_t media_ns) {
+  step->said_end = false;
+  ended = has_value = has_next = false;
+  index = 0;
+  next_due_ns = INT64_MIN;
+  due_before = 0;
+  base_ns = media_ns;
+  marks_next = true;
 }
 
 void clear(std::vector<Slot>& slots, Cause cause) {

@@ -27,7 +27,16 @@ struct SourceState {
   int64_t due_before = 0; // values that its rate had due at the last beat
   SingleWriter<uint64_t> passed_over;
   std::shared_ptr<Reader> reader; // start: a blocking source is read by a thread of its own
+
+  // For a stream that has begun anew: when it did, in media time. Its values are counted and timed from there.
+  int64_t base_ns = 0;
+  bool starts = false;     // it is being started
+  bool marks_next = false; // its next value is the first one of an epoch
+  void begin_anew(int64_t media_ns);
 };
+
+// How far a source is that is started anew.
+enum class Started { yes, not_yet, failed };
 
 // The answer of a source that is asked for its next value.
 enum class Answer { value, not_yet, end };

@@ -133,8 +133,14 @@ struct StepStamps {
 // The begin time of a tick whose latency is not measured.
 inline constexpr int64_t kNotMeasured = INT64_MIN;
 
+// ClockRun::media_shift_ns before the first tick of an epoch that is not the first.
+inline constexpr int64_t kShiftUnknown = INT64_MIN;
+
 // The start of a clock that has not begun.
 inline constexpr int64_t kNotBegun = INT64_MIN;
+
+// How far a clock is that ends an epoch and begins another, because its stream has failed (stream_life.h).
+enum class Stage : uint8_t { runs, leaving, draining, down, starting };
 
 // A clock, across plans: its beats and its sources. A new plan makes a new pace and keeps this. The head of that pace
 // writes all of it, on lines of its own.
@@ -147,8 +153,17 @@ struct alignas(64) ClockRun {
   std::atomic<int64_t> newest_media_ns{INT64_MIN}; // the same, for clocks that this one leads
   SingleWriter<uint64_t> late, skipped;
   std::atomic<uint64_t> fail_index{UINT64_MAX}; // any, under failure_mutex: the first tick on which the run failed
-  std::atomic<bool> failed_alone{false};        // any, under failure_mutex: its stream is over, and the run goes on
-  std::optional<Error> failure;                 // any, under failure_mutex: by which its stream is over
+  std::atomic<bool> halted{false};              // any, under failure_mutex: its stream has failed, and the run goes on
+  std::optional<Error> failure;                 // any, under failure_mutex: by which its stream has failed
+
+  // head: epochs of a stream that begins anew
+  Stage stage = Stage::runs;
+  bool first_of_epoch = false; // a source has not given its first value of an epoch that is not the first
+  uint32_t failed_in_a_row = 0;
+  int64_t began_ns = 0, begins_at_ns = 0; // the epoch began; the next one is to begin
+  int64_t media_shift_ns = 0;             // from the times of its sources to media times; kShiftUnknown
+  SingleWriter<uint64_t> restarts;
+  uint64_t first_index = 0; // of the epoch; any thread reads it that has seen one of its ticks
 };
 
 // A channel from which a far pace takes its ticks, and the entry's output that its first value becomes.
@@ -198,6 +213,7 @@ struct PaceRun {
   // head
   alignas(64) std::atomic<uint64_t> admitted{0}; // lines of their own: others look at them all the time
   alignas(64) std::atomic<bool> ended{false};
+  std::atomic<uint32_t> epochs_over{0};    // epochs of its clock of which no tick comes any more
   alignas(64) uint64_t completed_seen = 0; // a lower bound that only grows
 
   // head, of clocks
@@ -205,6 +221,7 @@ struct PaceRun {
   uint64_t retired = 0;
   std::atomic<int64_t> due_ns{INT64_MAX}; // when the head should look again
   std::atomic<bool> ending{false};        // admits no more, and waits for readers to leave their handlers
+  bool stirred = false;                   // the head has moved something, though it admits no tick
 
   TickWatch watch;
   int64_t asked_ns = INT64_MAX;   // when the sources were last asked for a tick that will be measured
@@ -246,6 +263,7 @@ struct SegmentRun {
   std::atomic<bool> in_tick{false};
   std::atomic<const StepStamps*> awaits{nullptr}; // in a tick: it waits only for the stamp of `progress` here
   std::atomic<bool> done{false};
+  std::atomic<uint32_t> epochs_over{0};         // those of its pace that it has ended
   int64_t busy_until_ns = 0;                    // virtual time
   LineVector<device::Fence> fences;             // [ordinal & mask] the last one issued for it
   LineVector<std::atomic<int64_t>> ended_at_ns; // [ordinal & mask] realtime: when it was settled; else empty

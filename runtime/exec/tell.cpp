@@ -118,14 +118,29 @@ void tell_restart(const HandlerRun& step) {
       fmt::format("restart {}: {}", step.life->restarts, step.instance->taken_error()), context);
 }
 
-void tell_stream_failed(const RunState& run, const std::string& stream, const Error& error) {
-  const std::string text = "stream " + stream + " is over, and the others go on: " + error.what;
+void tell_stream_failed(const RunState& run, const ClockRun& clock, const Error& error) {
+  const std::string& stream = clock.plan->name;
+  const std::string text =
+      "stream " + stream +
+      (clock.plan->restarts ? " has failed and begins anew: " : " is over, and the others go on: ") + error.what;
   Log::Context context;
   context.code = error.code;
   if (run.options.log)
     say(run, LogLevel::warning, "", stream, text, context);
   else if (run.options.on_message)
     run.options.on_message("warning: " + text);
+}
+
+void tell_stream_down(const PaceRun& pace, int64_t wait_ns) {
+  if (!is_heard(*pace.run, LogLevel::info)) return;
+  say(*pace.run, LogLevel::info, "", pace.clock->plan->name,
+      fmt::format("the stream begins anew in {:.1f} s", static_cast<double>(wait_ns) / 1e9));
+}
+
+void tell_stream_began(const PaceRun& pace) {
+  if (!is_heard(*pace.run, LogLevel::info)) return;
+  say(*pace.run, LogLevel::info, "", pace.clock->plan->name,
+      fmt::format("the stream has begun anew ({} times so far)", pace.clock->restarts.get()));
 }
 
 void tell_over(const RunState& run, const Result& result) {

@@ -15,6 +15,7 @@ struct Result;
 namespace millrace::exec {
 
 class RunState;
+struct ClockRun;
 struct PaceRun;
 struct RegionRun;
 struct SegmentRun;
@@ -45,8 +46,10 @@ void tell_second_cut(const RunState& run);
 void tell_not_cut(const RunState& run, const std::string& waits_for);
 // The handler has failed, and will be started anew.
 void tell_restart(const HandlerRun& step);
-// A stream has ended by a failure of its own, and the run goes on. The terminal shows it too.
-void tell_stream_failed(const RunState& run, const std::string& stream, const Error& error);
+// A stream has ended, or is interrupted, by a failure of its own, and the run goes on. The terminal shows it too.
+void tell_stream_failed(const RunState& run, const ClockRun& stream, const Error& error);
+void tell_stream_down(const PaceRun& pace, int64_t wait_ns); // it begins anew after this time
+void tell_stream_began(const PaceRun& pace);
 void tell_over(const RunState& run, const Result& result);
 
 // Tells when values begin to be dropped on an edge or ticks of a clock begin to be late, and when that is over. It

@@ -68,7 +68,7 @@ bool may_move(const SegmentRun& segment) {
   }
   if (segment.head || (segment.first && segment.first->settled(next))) return true;
   return segment.pace->admitted.load(std::memory_order_relaxed) > next ||
-         segment.pace->ended.load(std::memory_order_relaxed);
+         segment.pace->ended.load(std::memory_order_relaxed) || must_end_epoch(segment);
 }
 
 // Keeps this thread on the processors of the list, "0-15,32"; on any if it may use none of the list.

@@ -16,7 +16,7 @@ enum class Full { block, drop_oldest, drop_newest };
 enum class OnError { fail, skip, restart, bypass };
 enum class ClockMode { automatic, realtime, free, source };
 enum class Delivery { automatic, live, reliable };
-enum class OnStreamError { end, fail };
+enum class OnStreamError { end, fail, restart };
 
 struct Rational {
   int64_t numerator = 0, denominator = 1; // 0: not given
@@ -80,6 +80,7 @@ struct Clock {
   std::string node;             // its home; "": the node of its sources, else of its first handler
   std::string set;              // unfolded: it paces a stream of this set, or all of them; "": it paces none
   bool fails_alone = false;     // unfolded: a failure of its stream's handlers ends the stream, and not the run
+  bool restarts = false;        // unfolded: such a stream begins anew
   Place place;
   Place node_place; // place of the home's name
 };

@@ -35,8 +35,8 @@ const std::vector<std::string> kPolicies = {"sync", "latest", "queue", "align"};
 const std::vector<std::string> kFulls = {"block", "drop_oldest", "drop_newest"};
 const std::vector<std::string> kOnErrors = {"fail", "skip", "restart", "bypass"};
 const std::vector<std::string> kClockModes = {"automatic", "realtime", "free", "source"};
-const std::vector<std::string> kOnStreamErrors = {"end", "fail"};  // in the order of the enum
-const std::vector<std::string> kDeliveries = {"live", "reliable"}; // after automatic, which is no word
+const std::vector<std::string> kOnStreamErrors = {"end", "fail", "restart"}; // in the order of the enum
+const std::vector<std::string> kDeliveries = {"live", "reliable"};           // after automatic, which is no word
 
 Error wrong(int code, const KeyInfo& key, const std::string& text, const Place& place, std::string expected) {
   Error error{code, "'" + key.name + "' cannot be '" + shown(text) + "'", place, {}, "", key.name + ": " + key.example};
@@ -355,8 +355,10 @@ const std::vector<Key<StreamSet>>& stream_keys() {
        [](StreamSet& s, const Setting& value) { s.max = count_of(value); },
        [](const StreamSet& s) { return unless(s.max, 0); }},
       {{"on_error", Takes::word,
-        "what becomes of a stream in which a handler fails: end, it ends and the others go on; fail, the run ends",
-        "end", 0, 0, kOnStreamErrors, "restart"},
+        "what becomes of a stream in which a handler fails: end, it ends and the others go on; restart, it begins "
+        "anew, "
+        "after 0.1 s at first and 30 s at most; fail, the run ends",
+        "end", 0, 0, kOnStreamErrors},
        [](StreamSet& s, const Setting& value) { s.on_error = as<OnStreamError>(value); },
        [](const StreamSet& s) { return word_unless(s.on_error, OnStreamError::end, kOnStreamErrors); }},
       {{"clock",

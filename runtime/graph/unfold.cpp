@@ -108,6 +108,21 @@ class Unfolding {
   }
 
   void check_set(const StreamSet& set) const {
+    const bool restarts = set.on_error == OnStreamError::restart;
+    if (restarts && set.shared_clock)
+      throw Failure(Error{code::conflicting_keys,
+                          "'" + set.name + "' has 'clock: shared' and 'on_error: restart'",
+                          set.place,
+                          {"streams that share a clock cannot begin anew one by one"},
+                          "",
+                          "leave one of them out"});
+    if (restarts && !written_.nodes.empty())
+      throw Failure(Error{code::key_not_available,
+                          "'on_error: restart' of " + set.name + " is not there yet for a pipeline with 'nodes'",
+                          set.place,
+                          {},
+                          "",
+                          "on_error: end"});
     if (set.max > set.items.size())
       throw Failure(Error{code::key_not_available,
                           "'max' of " + set.name + " is " + std::to_string(set.max) +
@@ -163,7 +178,8 @@ class Unfolding {
     for (const StreamSet& set : written_.streams) {
       Clock clock = clock_for(set);
       clock.name = clock.set = set.name;
-      clock.fails_alone = set.on_error == OnStreamError::end && !set.shared_clock && written_.nodes.empty();
+      clock.fails_alone = set.on_error != OnStreamError::fail && !set.shared_clock && written_.nodes.empty();
+      clock.restarts = clock.fails_alone && set.on_error == OnStreamError::restart;
       if (set.shared_clock) add_clock(clock, set.place, "the set");
       for (const Stream& stream : set.items) {
         if (set.shared_clock) break;

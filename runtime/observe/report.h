@@ -97,8 +97,8 @@ struct PathReport {
 // One stream of a set.
 struct StreamReport {
   std::string set, name;
-  std::string state; // "runs"; "ended"; "failed"
-  uint64_t ticks = 0, late = 0, skipped = 0;
+  std::string state; // "runs"; "ended"; "failed"; "down": it has failed, and begins anew
+  uint64_t ticks = 0, late = 0, skipped = 0, restarts = 0;
   std::map<std::string, uint64_t> dropped{}; // values that its handlers did not get, by cause
   double p50_us = 0, p99_us = 0;             // the latency of its ticks
   uint64_t sampled = 0;

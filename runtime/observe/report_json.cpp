@@ -76,8 +76,9 @@ std::string to_json(const Result& result) {
   for (const EdgeReport& e : report.edges) json["edges"].push_back(json_of(e));
   for (const StreamReport& s : report.streams) {
     ordered_json& stream = json["streams"][s.set][s.name];
-    stream = {{"state", s.state},     {"ticks", s.ticks},     {"late", s.late},     {"skipped", s.skipped},
-              {"dropped", s.dropped}, {"sampled", s.sampled}, {"p50_us", s.p50_us}, {"p99_us", s.p99_us}};
+    stream = {{"state", s.state},     {"ticks", s.ticks},       {"late", s.late},
+              {"skipped", s.skipped}, {"restarts", s.restarts}, {"dropped", s.dropped},
+              {"sampled", s.sampled}, {"p50_us", s.p50_us},     {"p99_us", s.p99_us}};
     if (!s.error.empty()) stream["error"] = s.error;
   }
   json["transfers"] = ordered_json::array();

@@ -212,6 +212,7 @@ void assign_clocks(Draft& draft) {
     clock.in_flight_least = declared.in_flight_least;
     clock.set = declared.set;
     clock.fails_alone = declared.fails_alone;
+    clock.restarts = declared.restarts;
     draft.plan.clocks.push_back(clock);
   }
   for (uint32_t h : draft.order) {

@@ -31,15 +31,30 @@ struct NotesAll final : Handler {
   }
 };
 
+// Passes values on, but for a tick that fails, or whose value is larger than was planned.
+struct Trouble final : Handler {
+  Input<Tensor> in{*this, "in"};
+  Output<Tensor> out{*this, "out", like(in)};
+  Param<int64_t> fail_at{*this, "fail_at", -1, "the tick that fails"};
+  Param<int64_t> grow_at{*this, "grow_at", -1, "the tick whose value is too large"};
+  void process(Tick& tick, Cpu&) {
+    if (static_cast<int64_t>(tick.index()) == fail_at) throw std::runtime_error("told to fail");
+    const int64_t shape[] = {99};
+    if (static_cast<int64_t>(tick.index()) == grow_at) out.allocate(tick, dtype_of<int64_t>(), shape);
+    write_one(out, tick, read_one(in(tick)));
+  }
+};
+
 const mr_plugin& notes_plugin() {
-  static const mr_handler_type types[] = {detail::Type<NotesAll>::table("s.notes", "Notes all", "")};
-  static const mr_handler_type* const pointers[] = {&types[0]};
-  static const mr_plugin plugin = {sizeof(mr_plugin), MR_ABI_VERSION, "streams", "1", pointers, 1, 0};
+  static const mr_handler_type types[] = {detail::Type<NotesAll>::table("s.notes", "Notes all", ""),
+                                          detail::Type<Trouble>::table("s.trouble", "Passes numbers on, or fails", "")};
+  static const mr_handler_type* const pointers[] = {&types[0], &types[1]};
+  static const mr_plugin plugin = {sizeof(mr_plugin), MR_ABI_VERSION, "streams", "1", pointers, 2, 0};
   return plugin;
 }
 
 struct Fate {
-  enum class Kind { well, fails, ends, stalls };
+  enum class Kind { well, fails, ends, stalls, restarts, grows };
   Kind kind = Kind::well;
   int stream = 0;
   uint64_t tick = 0; // from which on
@@ -70,19 +85,23 @@ StreamsCase random_streams(std::mt19937_64& random) {
 }
 
 std::map<std::string, std::vector<StreamNote>> told_in(const StreamsCase& made, const Fate& fate, Result& result) {
-  std::string text = "version: 1\nstreams:\n  cameras:\n    items:\n";
+  const bool restarts = fate.kind == Fate::Kind::restarts || fate.kind == Fate::Kind::grows;
+  std::string text =
+      "version: 1\nstreams:\n  cameras:\n    on_error: " + std::string(restarts ? "restart" : "end") + "\n    items:\n";
   for (int s = 0; s < kStreams; ++s) {
     const bool is_struck = s == fate.stream;
     const uint64_t count = is_struck && fate.kind == Fate::Kind::ends
                                ? fate.tick
                                : static_cast<uint64_t>(made.counts[static_cast<size_t>(s)]);
-    const std::string fail_at = is_struck && fate.kind == Fate::Kind::fails ? std::to_string(fate.tick) : "-1";
+    const bool fails = fate.kind == Fate::Kind::fails || fate.kind == Fate::Kind::restarts;
+    const std::string fail_at = is_struck && fails ? std::to_string(fate.tick) : "-1";
+    const std::string grow_at = is_struck && fate.kind == Fate::Kind::grows ? std::to_string(fate.tick) : "-1";
     text += "      s" + std::to_string(s) + ": { rate: " + std::to_string(made.rates[static_cast<size_t>(s)]) +
-            ", count: " + std::to_string(count) + ", fail_at: " + fail_at + " }\n";
+            ", count: " + std::to_string(count) + ", fail_at: " + fail_at + ", grow_at: " + grow_at + " }\n";
   }
   text += "clocks:\n  cameras: " + made.clock + "\n  wall: { mode: realtime, rate: 25 }\nhandlers:\n";
   text += R"(  source: { type: t.count, for_each: cameras, count: "{count}", rate: "{rate}" }
-  relay:  { type: t.relay, for_each: cameras, input: source, fail_at: "{fail_at}" }
+  relay:  { type: s.trouble, for_each: cameras, input: source, fail_at: "{fail_at}", grow_at: "{grow_at}" }
   notes:  { type: s.notes, for_each: cameras, input: relay, name: "{stream}" }
 )" + made.wall;
   if (made.wall.empty()) text.replace(text.find("  wall: {"), text.find("handlers:") - text.find("  wall: {"), "");
@@ -107,15 +126,15 @@ std::map<std::string, std::vector<StreamNote>> told_in(const StreamsCase& made, 
 
 } // namespace
 
-TEST_CASE("B11: a stream that stalls, ends or fails leaves the others as they were, in virtual time") {
+TEST_CASE("B11: a stream that stalls, ends, fails, begins anew or grows leaves the others as they were") {
   const uint64_t seeds = std::getenv("MILLRACE_STREAMS") ? std::stoull(std::getenv("MILLRACE_STREAMS")) : 100;
-  uint64_t differed = 0;
+  uint64_t differed = 0, began_anew = 0;
   for (uint64_t seed = 0; seed < seeds; ++seed) {
     CAPTURE(seed);
     std::mt19937_64 random(seed);
     const StreamsCase made = random_streams(random);
     Fate fate;
-    fate.kind = static_cast<Fate::Kind>(1 + random() % 3);
+    fate.kind = static_cast<Fate::Kind>(1 + random() % 5);
     fate.stream = static_cast<int>(random() % kStreams);
     fate.tick = 1 + random() % static_cast<uint64_t>(made.counts[static_cast<size_t>(fate.stream)] -
                                                      1); // a count of 0 is endless
@@ -134,11 +153,16 @@ TEST_CASE("B11: a stream that stalls, ends or fails leaves the others as they we
     for (const StreamReport& stream : struck.report.streams) {
       const bool failed = is_hit && stream.name == name;
       CHECK(stream.set == "cameras");
-      CHECK(stream.state == (failed ? "failed" : "ended"));
-      CHECK(stream.error.empty() != failed);
+      const bool restarts = fate.kind == Fate::Kind::restarts || fate.kind == Fate::Kind::grows;
+      // One whose source had come to its end by then does not begin anew.
+      began_anew += stream.restarts;
+      CHECK(stream.restarts <= (failed && restarts ? 1 : 0));
+      CHECK(stream.state == (failed && stream.restarts == 0 ? "failed" : "ended"));
+      CHECK(stream.error.empty() == (stream.state == "ended"));
     }
   }
   CHECK(differed > seeds / 2); // the fates did strike
+  CHECK(began_anew > seeds / 5);
 }
 
 TEST_CASE("B11: no handler of a stream is called on a tick after the one that failed") {

@@ -94,7 +94,9 @@ enum {
   MR_DTYPES_ALL = 4095u
 };
 
-enum { MR_FLAG_KEYFRAME = 1u };
+/* DISCONTINUITY: the first value of a source that began again, after a failure or an absence. What a handler knows of
+ * the values before it no longer holds. */
+enum { MR_FLAG_KEYFRAME = 1u, MR_FLAG_DISCONTINUITY = 2u };
 
 typedef struct mr_header {
   uint64_t schema;       /* hash of the payload type's name (mr::schema_of) */
@@ -353,7 +355,7 @@ typedef struct mr_declaration {
 
 typedef struct mr_tick_info {
   uint32_t clock;
-  uint32_t epoch; /* increases on a seek and on a new plan; always 0 for now, because a run has neither yet */
+  uint32_t epoch; /* rises when the clock begins anew, because its stream does; the index goes on */
   uint64_t index;
   int64_t media_time_ns;
   int64_t deadline_ns; /* on the run's time, which is the monotonic clock unless the program gave another; 0: none */

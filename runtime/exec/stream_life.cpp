@@ -1,0 +1,226 @@
+// Lets a stream that has failed begin anew; see stream_life.h.
+#include "exec/stream_life.h"
+
+#include <algorithm>
+#include <mutex>
+#include <utility>
+
+#include "exec/channel.h"
+#include "exec/failure.h"
+#include "exec/fill_tick.h"
+#include "exec/finish_step.h"
+#include "exec/pending.h"
+#include "exec/presence.h"
+#include "exec/reader.h"
+#include "exec/run_state.h"
+#include "exec/tell.h"
+
+namespace millrace::exec {
+
+namespace {
+
+// The back-off before a stream begins anew. It doubles with each time that the stream fails, up to kBackOffMaxNs, and
+// is the first one again once the stream has run for kBackOffMaxNs.
+constexpr int64_t kBackOffFirstNs = 100'000'000;
+constexpr int64_t kBackOffMaxNs = 30'000'000'000;
+
+void take_stage(PaceRun& pace, Stage stage) {
+  pace.clock->stage = stage;
+  pace.stirred = true;
+}
+
+// True once no thread is inside a source of the clock.
+bool have_left(ClockRun& clock) {
+  bool left = true;
+  for (SourceState& source : clock.sources) left = (!source.reader || source.reader->leave()) && left;
+  return left;
+}
+
+bool all_drained(const PaceRun& pace) {
+  const uint32_t over = pace.epochs_over.load(std::memory_order_relaxed);
+  for (const auto& other : pace.run->epoch.paces) {
+    if (other->clock != pace.clock) continue;
+    for (const SegmentRun* segment : other->segments)
+      if (segment->epochs_over.load(std::memory_order_acquire) != over && !segment->done.load()) return false;
+  }
+  return true;
+}
+
+// Lets go of the values of the epoch. No segment of the clock runs, so no step of it reads them.
+void let_go(PaceRun& pace) {
+  for (SourceState& source : pace.clock->sources) {
+    if (source.has_value) release_all(source.value);
+    if (source.has_next) release_all(source.next);
+    source.has_value = source.has_next = false;
+  }
+  for (const auto& other : pace.run->epoch.paces) {
+    if (other->clock != pace.clock) continue;
+    for (OutputRun* output : other->held_outputs)
+      for (uint64_t at = 0; at <= output->mask; ++at) release(output->places[at].slot);
+  }
+}
+
+void back_off(PaceRun& pace) {
+  ClockRun& clock = *pace.clock;
+  const int64_t wait = std::min(kBackOffMaxNs, kBackOffFirstNs << std::min(clock.failed_in_a_row, 20u));
+  ++clock.failed_in_a_row;
+  clock.begins_at_ns = pace.run->now_ns() + wait;
+  pace.due_ns.store(clock.begins_at_ns, std::memory_order_relaxed);
+  take_stage(pace, Stage::down);
+  tell_stream_down(pace, wait);
+}
+
+Started start(SourceState& source) {
+  if (source.reader) return source.reader->started();
+  return start_anew(*source.step) ? Started::yes : Started::failed;
+}
+
+Started start_sources(ClockRun& clock) {
+  Started all = Started::yes;
+  for (SourceState& source : clock.sources) {
+    if (!source.starts) continue;
+    const Started one = start(source);
+    source.starts = one == Started::not_yet;
+    if (one == Started::failed) {
+      say_error(*source.step);
+      return one;
+    }
+    if (one == Started::not_yet) all = one;
+  }
+  return all;
+}
+
+void begin(PaceRun& pace) {
+  RunState& run = *pace.run;
+  ClockRun& clock = *pace.clock;
+  clock.began_ns = run.now_ns();
+  clock.first_index = pace.admitted.load(std::memory_order_relaxed);
+  clock.first_of_epoch = true;
+  clock.media_shift_ns = kShiftUnknown;
+  skip_beats(pace);
+  const int64_t media_ns = next_media_ns(pace);
+  for (SourceState& source : clock.sources) source.begin_anew(media_ns);
+  ++clock.restarts;
+  take_stage(pace, Stage::runs);
+  pace.due_ns.store(clock.began_ns, std::memory_order_relaxed);
+  {
+    const std::lock_guard lock(run.failure_mutex);
+    clock.failure.reset();
+    clock.fail_index.store(UINT64_MAX);
+    clock.halted.store(false);
+    run.any_failed.store(std::any_of(run.clocks.begin(), run.clocks.end(),
+                                     [](const auto& other) { return other->fail_index.load() != UINT64_MAX; }));
+  }
+  tell_stream_began(pace);
+}
+
+} // namespace
+
+HandlerRun* drained_here(StepRun& step) {
+  if (auto* finish = dynamic_cast<FinishRun*>(&step)) return finish->body;
+  const auto* body = dynamic_cast<BodyRun*>(&step);
+  return body && body->finisher ? nullptr : step.called();
+}
+
+bool start_anew(HandlerRun& source) {
+  plugin::Instance& instance = *source.instance;
+  if (instance.stop() != MR_OK) say_error(source);
+  return instance.reset() == MR_OK && instance.start() == MR_OK;
+}
+
+bool has_begun_anew(PaceRun& pace) {
+  ClockRun& clock = *pace.clock;
+  if (clock.stage == Stage::runs) {
+    if (pace.run->now_ns() - clock.began_ns >= kBackOffMaxNs) clock.failed_in_a_row = 0;
+    take_stage(pace, Stage::leaving);
+  }
+  if (clock.stage == Stage::leaving) {
+    if (!have_left(clock)) {
+      pace.due_ns.store(pace.run->now_ns() + kAskAgainNs, std::memory_order_relaxed);
+      return false;
+    }
+    pace.due_ns.store(INT64_MAX, std::memory_order_relaxed);
+    pace.epochs_over.fetch_add(1, std::memory_order_release);
+    take_stage(pace, Stage::draining);
+    pace.run->notify();
+  }
+  if (clock.stage == Stage::draining) {
+    if (!all_drained(pace)) return false;
+    let_go(pace);
+    back_off(pace);
+  }
+  if (clock.stage == Stage::down) {
+    if (pace.run->now_ns() < clock.begins_at_ns) return false;
+    for (SourceState& source : clock.sources) {
+      source.starts = true;
+      if (source.reader) source.reader->begin_anew();
+    }
+    take_stage(pace, Stage::starting);
+  }
+  const Started started = start_sources(clock);
+  if (started == Started::not_yet) pace.due_ns.store(pace.run->now_ns() + kAskAgainNs, std::memory_order_relaxed);
+  if (started == Started::failed) {
+    take_stage(pace, Stage::leaving); // another source may have started
+    pace.due_ns.store(pace.run->now_ns(), std::memory_order_relaxed);
+  }
+  if (started != Started::yes) return false;
+  begin(pace);
+  return true;
+}
+
+bool must_end_epoch(const SegmentRun& segment) {
+  return segment.pace->epochs_over.load(std::memory_order_acquire) !=
+         segment.epochs_over.load(std::memory_order_relaxed);
+}
+
+void end_epoch(SegmentRun& segment) {
+  const uint32_t over = segment.pace->epochs_over.load(std::memory_order_acquire);
+  for (StepRun* step : segment.steps) {
+    HandlerRun* const ending = drained_here(*step);
+    if (ending && !ending->plan->is<plan::SourceStep>() && !RunState::is_given_up(*ending)) {
+      if (!drain_step(*ending)) say_error(*ending);
+      ending->life->drained = false;
+      if (!ending->life->down && ending->instance->reset() != MR_OK) say_error(*ending);
+    }
+    if (HandlerRun* called = step->called()) flush_pending(*called);
+    for (InputRun& input : step->inputs) {
+      release(input.last);
+      for (Slot& kept : input.kept) release(kept);
+    }
+    if (!step->plan->is<plan::GateStep>()) continue;
+    ChannelRun& channel = *segment.run->epoch.channels[step->plan->channel()];
+    const std::lock_guard lock(channel.mutex);
+    channel.epochs_over = over;
+  }
+  segment.epochs_over.store(over, std::memory_order_release);
+  segment.run->notify();
+}
+
+void mark_first_values(PaceRun& pace) {
+  bool all = true;
+  for (SourceState& source : pace.clock->sources) {
+    if (!source.marks_next) continue;
+    for (Slot& slot : source.value)
+      if (slot.block && slot.value) {
+        slot.block->value->header.flags |= MR_FLAG_DISCONTINUITY;
+        source.marks_next = false;
+      }
+    all = all && !source.marks_next;
+  }
+  if (all) pace.clock->first_of_epoch = false;
+}
+
+bool loses_source(PaceRun& pace, uint64_t ordinal) {
+  const ClockRun& clock = *pace.clock;
+  if (!clock.plan->restarts) return false;
+  const bool failed = std::any_of(clock.sources.begin(), clock.sources.end(), [](const SourceState& source) {
+    return source.reader && source.reader->started() == Started::failed;
+  });
+  if (!clock.plan->live && !failed) return false;
+  pace.run->fail_clock({code::handler_failed, "the source of a live stream has ended", {}, {}, "", ""},
+                       pace.plan->clock, ordinal);
+  pace.stirred = true;
+  return true;
+}
+
+} // namespace millrace::exec
