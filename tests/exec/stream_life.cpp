@@ -4,6 +4,7 @@
 
 #include <numeric>
 
+#include "enqueuing_handlers.h"
 #include "graph/unfold.h"
 #include "harness.h"
 
@@ -93,12 +94,25 @@ struct Remembers final : Handler {
   }
 };
 
+// Passes values on, on the host or on a device, as part of a region.
+struct Anywhere final : Handler {
+  Input<Tensor> in{*this, "in"};
+  Output<Tensor> out{*this, "out", like(in)};
+  Anywhere() { capturable(); }
+  void process(Tick& tick, Cpu&) { *enqueued::fresh(out, tick) = enqueued::number(in(tick)); }
+  void process(Tick& tick, Cuda& cuda) {
+    enqueued::queue(cuda).launch(
+        [to = enqueued::fresh(out, tick), from = enqueued::numbers(in(tick).data())] { *to = *from; });
+  }
+};
+
 const mr_plugin& life_plugin() {
   static const mr_handler_type types[] = {detail::Type<NotesLife>::table("l.notes", "Notes all", ""),
                                           detail::Type<Camera>::table("l.camera", "May be lost", ""),
-                                          detail::Type<Remembers>::table("l.remembers", "Has a state", "")};
-  static const mr_handler_type* const pointers[] = {&types[0], &types[1], &types[2]};
-  static const mr_plugin plugin = {sizeof(mr_plugin), MR_ABI_VERSION, "life", "1", pointers, 3, 0};
+                                          detail::Type<Remembers>::table("l.remembers", "Has a state", ""),
+                                          detail::Type<Anywhere>::table("l.anywhere", "Passes values on", "")};
+  static const mr_handler_type* const pointers[] = {&types[0], &types[1], &types[2], &types[3]};
+  static const mr_plugin plugin = {sizeof(mr_plugin), MR_ABI_VERSION, "life", "1", pointers, 4, 0};
   return plugin;
 }
 
@@ -282,4 +296,34 @@ TEST_CASE("B11: a source that blocks is started anew by its own thread") {
     CHECK(ran.report.streams[0].restarts == 2);
     CHECK(ran.report.streams[0].state == "ended");
   }
+}
+
+TEST_CASE("B11: handlers on devices begin anew with their stream, captured as one or not") {
+  enum class Time { is_virtual, wall, adversarial };
+  for (const std::string device : {"sim:0", "cuda:0"})
+    for (const Time time : {Time::is_virtual, Time::wall, Time::adversarial}) {
+      CAPTURE(device);
+      CAPTURE(static_cast<int>(time));
+      Setup setup = in_virtual_time();
+      setup.virtual_time = time == Time::is_virtual;
+      setup.adversarial = time == Time::adversarial;
+      setup.domains = {"cpu", device};
+      const Ran ran = run_life("{ mode: free }", "{ a: { fail_at: 7 }, b: { fail_at: -1 } }",
+                               R"(
+  video: { type: l.camera, for_each: cameras, count: 20, fail_at: "{fail_at}" }
+  first: { type: l.anywhere, for_each: cameras, input: video, device: )" +
+                                   device + R"( }
+  later: { type: l.anywhere, for_each: cameras, input: first, device: )" +
+                                   device + R"( }
+  notes: { type: l.notes, for_each: cameras, input: later, name: "{stream}" }
+)",
+                               setup);
+      REQUIRE_MESSAGE(ran.ok, ran.error.what);
+      std::vector<int64_t> expected(27);
+      std::iota(expected.begin(), expected.begin() + 7, 0);
+      std::iota(expected.begin() + 7, expected.end(), 0);
+      CHECK(values_of("a") == expected);
+      CHECK(values_of("b").size() == 20);
+      CHECK(ran.report.streams[0].restarts == 1);
+    }
 }
