@@ -29,7 +29,8 @@ sheet faces sheet 241 'crop=iw:ih*2/3:0:ih/3,scale=720:-1' columns=2 tile_width=
 sheet motion sheet 302 "$whole" columns=2 tile_width=400 step=100
 sheet picture_in_picture sheet 301 "$whole" columns=2 tile_width=400 step=100
 sheet wall sheet 151 "$second" columns=1 tile_width=800 step=150
-sheet cameras sheet 1000 "$second" columns=1 tile_width=800 step=41
+"$millrace" run examples/pipelines/camera_films.yaml --quiet
+sheet cameras sheet 1000 "$second" columns=1 tile_width=800 step=80
 sheet scopes save 1 "$whole" tile_width=800
 sheet records_from_json sheet 28 "$whole" columns=2 tile_width=400
 

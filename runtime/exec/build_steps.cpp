@@ -148,9 +148,23 @@ void give_device(RunState& run, StepRun& step, bool enqueues) {
   step.trace = &run.trace_of(*step.on.stream, *step.plan);
 }
 
+// Says which stream the handler works for: that of the instance, else the only one that its clock paces.
+void give_stream(const RunState& run, HandlerRun& step) {
+  const plan::HandlerPlan& handler = *step.handler;
+  const bool is_instance = !handler.stream.empty();
+  const plan::Clock& clock = run.epoch.plan.clocks[handler.clock];
+  const graph::StreamSet* const set = run.epoch.graph.find_set(is_instance ? handler.for_each : clock.set);
+  if (!set || (!is_instance && set->shared_clock)) return;
+  const graph::Stream* const stream = set->find(is_instance ? handler.stream : clock.name);
+  if (!stream) return;
+  step.has_stream = true;
+  step.tick.stream = static_cast<uint32_t>(stream - set->items.data());
+}
+
 void fill_handler(RunState& run, HandlerRun& step) {
   give_handler(run, step);
   step.lay_out(step.plan->inputs.size(), step.plan->outputs.size());
+  give_stream(run, step);
   step.context.step = &step;
   if (step.instance->info().max_pending > 0) make_deferred(step);
   run.epoch.handlers.push_back(&step);
@@ -222,6 +236,7 @@ void join_finish(FinishRun& step, BodyRun& body) {
   body.finisher = &step;
   body.finish_due.resize(body.pace->plan->slots);
   step.lay_out(step.plan->inputs.size(), body.outputs.size());
+  step.tick.stream = body.tick.stream;
   step.tick.input_count = static_cast<uint32_t>(body.inputs.size()); // the inputs after these are the body's outputs
 }
 

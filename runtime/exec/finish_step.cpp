@@ -71,6 +71,7 @@ void settle_called(FinishRun& step, uint64_t ordinal, mr_status status) {
   for (OutputRun* output : step.outputs) {
     const mr_output& made = step.raw_outputs[static_cast<size_t>(output->plan->forwards) - body_inputs(step)];
     const bool there = status >= 0 && made.state != MR_OUTPUT_SILENT;
+    if (there) say_stream(*step.body, {&made, 1});
     settle(*output, ordinal, there ? value_of(made) : nothing(status < 0 ? Cause::error : Cause::silent));
   }
 }

@@ -250,8 +250,10 @@ namespace {
 // Checks what the call said, and handles a failed call.
 mr_status end_call(HandlerRun& step, const mr_tick_info& info, mr_status status) {
   status = status_of_call(step, status, step.raw_outputs, step.raw_inputs);
-  if (status >= 0) [[likely]]
+  if (status >= 0) [[likely]] {
+    say_stream(step, step.raw_outputs);
     return status;
+  }
   const bool leaves =
       step.run->stopping.load(std::memory_order_relaxed) || step.pace->ending.load(std::memory_order_relaxed);
   if (leaves && status == MR_INTERRUPTED) {

@@ -111,6 +111,7 @@ struct HandlerRun : StepRun, CallArguments, Owing {
   mr_status (*process)(void*, mr_tick*) = nullptr;
   mr_status (*finish)(void*, mr_tick*) = nullptr; // null: none
   std::unique_ptr<SinkLatency> sink_latency;      // null: it is no sink
+  bool has_stream = false;                        // tick.stream is its stream's, and the values that it makes say so
 
   // claimer
   LineVector<FlatPort> flat_inputs, flat_outputs;

@@ -126,8 +126,8 @@ void settle_exit(const RegionRun& region, const RegionOutput& exit, uint64_t ord
     const mr_header& from = region.entries[static_cast<size_t>(exit.times_of)].header;
     header.pts_ns = from.pts_ns;
     header.duration_ns = from.duration_ns;
-    header.stream = from.stream;
   }
+  if (exit.stream_of >= 0) header.stream = region.entries[static_cast<size_t>(exit.stream_of)].header.stream;
   Slot& slot = settle(*exit.output, ordinal, value_in(block, fence));
   if (exit.output->in_host_memory) await_host_block(slot);
 }

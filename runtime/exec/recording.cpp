@@ -18,9 +18,10 @@ namespace millrace::exec {
 
 namespace {
 
-// While a region is recorded its inputs carry these marks as their times. The times of its outputs then show which
-// input they are taken from.
+// While a region is recorded its inputs carry these marks as their times and streams. The times and streams of its
+// outputs then show which input they are taken from.
 constexpr int64_t kMarkTick = INT64_MIN + 1, kMarkFirst = INT64_MIN + 2;
+constexpr uint32_t kStreamMarkFirst = 1u << 31;
 
 // Gives the body the addresses that this slot has in the rings for ever.
 void freeze(BodyRun& step, BodyCall& body, uint32_t slot) {
@@ -102,11 +103,12 @@ std::unique_ptr<device::Recording> record_calls(RegionRun& region, uint32_t slot
   BodyRun& first = *region.steps[0];
   device::Device& device = *first.on.device;
   for (BodyRun* step : region.steps) ready_to_record(*step, slot, records);
-  int64_t mark = kMarkFirst;
+  uint32_t number = 0;
   for (const RegionInput& entry : region.entries) {
     mr_value& record = records.of(entry.input->output->ring->block(slot));
     record = entry.recorded;
-    record.header.pts_ns = mark++;
+    record.header.pts_ns = kMarkFirst + number;
+    record.header.stream = kStreamMarkFirst + number++;
   }
   device.begin_record(*first.on.stream);
   for (BodyRun* step : region.steps) {
@@ -160,7 +162,7 @@ void find_border(RegionRun& region) {
       for (uint32_t s = 0; s < run.epoch.plan.steps.size(); ++s)
         for (const plan::StepInput& input : run.epoch.plan.steps[s].inputs)
           read_outside = read_outside || (input.output == o && !is_inside(s));
-      if (read_outside) region.exits.push_back({&const_cast<RunState&>(run).epoch.outputs[o], -1, {}});
+      if (read_outside) region.exits.push_back({&const_cast<RunState&>(run).epoch.outputs[o], -1, -1, {}});
       waited_for = waited_for || read_outside;
     }
     for (uint32_t s = 0; s < run.epoch.plan.steps.size(); ++s)
@@ -170,12 +172,15 @@ void find_border(RegionRun& region) {
   }
 }
 
-// Learns whose times each value that leaves the region has, from the marks that the recorded values carry.
-void learn_times(RegionRun& region) {
+// Learns whose times and stream each value that leaves the region has, from the marks that the recorded values carry.
+void learn_origins(RegionRun& region) {
+  const auto entry_of = [&](int64_t number) {
+    return number >= 0 && number < static_cast<int64_t>(region.entries.size()) ? static_cast<int32_t>(number) : -1;
+  };
   for (RegionOutput& exit : region.exits) {
-    const int64_t mark = exit.recorded[0].header.pts_ns;
-    const bool of_entry = mark >= kMarkFirst && mark < kMarkFirst + static_cast<int64_t>(region.entries.size());
-    exit.times_of = of_entry ? static_cast<int32_t>(mark - kMarkFirst) : -1;
+    const mr_header& header = exit.recorded[0].header;
+    exit.times_of = header.pts_ns < 0 ? entry_of(header.pts_ns - kMarkFirst) : -1;
+    exit.stream_of = entry_of(int64_t{header.stream} - kStreamMarkFirst);
   }
 }
 
@@ -209,7 +214,7 @@ bool record_calls(RegionRun& region, std::string& why) {
         *block.record = exit.recorded[slot]; // regions that are recorded after this one read it as their input
     }
   }
-  learn_times(region);
+  learn_origins(region);
   return true;
 }
 

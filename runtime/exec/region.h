@@ -26,6 +26,7 @@ struct RegionInput {
 struct RegionOutput {
   OutputRun* output;
   int32_t times_of = -1;          // the entry whose times its values have; -1: the tick's
+  int32_t stream_of = -1;         // the entry whose stream its values have; -1: as recorded
   std::vector<mr_value> recorded; // by slot: the header that the bodies wrote
 };
 

@@ -39,8 +39,8 @@ TEST_CASE(
     CHECK(!std::string_view(handler_type(type).summary).empty());
     CHECK(manual_line(handler_type(type)).find(type) != std::string::npos);
   }
-  CHECK(types_of(plugin) == std::set<std::string>{"detect.faces", "detect.people", "image.file", "image.writer",
-                                                  "track.boxes", "video.camera", "view.window"});
+  CHECK(types_of(plugin) == std::set<std::string>{"detect.faces", "detect.motion", "detect.people", "image.file",
+                                                  "image.writer", "track.boxes", "video.camera", "view.window"});
 }
 
 } // namespace millrace::opencv

@@ -205,6 +205,7 @@ std::string call_layout() {
   FIELD(mr_tick, context);
   FIELD(mr_tick, native_stream);
   FIELD(mr_tick, stands_in);
+  FIELD(mr_tick, stream);
   FIELD(mr_tick, device_tick);
   FIELD(mr_tick, scratch);
   FIELD(mr_tick, library);

@@ -38,6 +38,32 @@ TEST_CASE("a handler's test sees the picture that the handler made") {
   CHECK(result.image("video").row(2)[4 * 3 + 1] == 255 - (40 + 2 + 1));
 }
 
+struct SaysStream final : mr::Handler {
+  mr::Input<mr::Image> video{*this, "video"};
+  mr::Output<mr::Image> out{*this, "video", mr::like(video)}, same{*this, "same", mr::forward(video)};
+  uint32_t told = 99;
+  void process(mr::Tick& tick, mr::Cpu&) {
+    told = tick.stream();
+    out.allocate_like(tick, video(tick));
+    same.forward(tick, video);
+  }
+};
+
+TEST_CASE("a handler's test may be that of a stream's instance, whose own values say the stream") {
+  mr::testing::HandlerTest<SaysStream> test;
+  test.input("video", mr::testing::image(Pixel::gray8, 2, 2).from_stream(5));
+  const mr::testing::Result outside = test.tick();
+  REQUIRE(outside.ok());
+  CHECK(test.handler().told == 0);
+  CHECK(outside.value("video").header().stream == 5);
+  test.set_stream(3);
+  const mr::testing::Result inside = test.tick();
+  REQUIRE(inside.ok());
+  CHECK(test.handler().told == 3);
+  CHECK(inside.value("video").header().stream == 3);
+  CHECK(inside.value("same").header().stream == 5);
+}
+
 TEST_CASE("live parameters change between ticks, and texts that are no value are refused") {
   mr::testing::HandlerTest<Invert> test;
   test.input("video", mr::testing::image(Pixel::gray8, 1, 1, 10));

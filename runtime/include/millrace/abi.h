@@ -30,7 +30,7 @@
 extern "C" {
 #endif
 
-#define MR_ABI_VERSION 6u
+#define MR_ABI_VERSION 7u
 #define MR_PLUGIN_SYMBOL "millrace_plugin"
 #define MR_EXPORT __attribute__((visibility("default")))
 
@@ -102,7 +102,7 @@ typedef struct mr_header {
   uint64_t schema;       /* hash of the payload type's name (mr::schema_of) */
   uint64_t layout;       /* hash of the record's memory layout; 0 if the kind is enough to know it */
   uint32_t kind;         /* MR_KIND_* */
-  uint32_t stream;       /* which camera or file, for handlers that mix several */
+  uint32_t stream;       /* which camera or file; the runtime sets it in values that a handler with a stream makes */
   int64_t pts_ns;        /* presentation time on the clock's media time base */
   int64_t duration_ns;   /* 0: unknown */
   uint32_t flags;        /* MR_FLAG_* */
@@ -399,7 +399,8 @@ typedef struct mr_tick {
   const mr_host* host;
   void* context;       /* for the runtime */
   void* native_stream; /* cudaStream_t on cuda; null on cpu */
-  uint64_t stands_in;  /* 1: this CPU body runs on a simulated device, in place of a GPU body */
+  uint32_t stands_in;  /* 1: this CPU body runs on a simulated device, in place of a GPU body */
+  uint32_t stream;     /* the index of the handler's stream in its set, from 0; 0 also outside streams */
   /* On cuda, else null. All three are the same for every tick of a slot, so that a body can be captured. */
   const mr_device_tick* device_tick; /* in device memory, written before the body's kernels run */
   void* scratch;                     /* in device memory: mr_declaration.scratch_bytes */

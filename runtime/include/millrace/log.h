@@ -20,7 +20,7 @@ struct LogRecord {
   std::string_view handler;    // its name in the pipeline; "": the record is about no handler
   std::string_view clock;      // its name in the pipeline; "": none
   uint64_t tick = kNoTick;     // index of the clock's tick during whose call it was logged; kNoTick: none
-  uint32_t stream = kNoStream; // stream of the first input's value, which tells the camera or file; kNoStream: none
+  uint32_t stream = kNoStream; // the handler's own, else that of its first input's value; kNoStream: none
   std::string_view text;       // UTF-8 without control characters; lines after the first are indented
 };
 

@@ -20,6 +20,8 @@ class Tick {
   int64_t deadline_ns() const { return raw_->info->deadline_ns; }
   uint32_t clock() const { return raw_->info->clock; }
   uint32_t epoch() const { return raw_->info->epoch; }
+  // The index of the handler's stream in its set, as {index} in a pipeline file; 0 outside streams.
+  uint32_t stream() const { return raw_->stream; }
   uint64_t trace_id() const { return raw_->info->trace_id; }
   // True if this CPU body runs on a simulated device, in place of a GPU body.
   bool stands_in_for_gpu() const { return raw_->stands_in != 0; }

@@ -110,6 +110,7 @@ inline void TableTest::prepare(Firing& firing) {
                  this,
                  nullptr,
                  0,
+                 stream_.value_or(0),
                  nullptr,
                  nullptr,
                  nullptr,
@@ -182,6 +183,7 @@ inline Result TableTest::settle(Firing& firing, mr_status status) {
     result.outputs[i].state = output.state;
     if (output.state == MR_OUTPUT_SILENT || !output.value || !output.value->header.present) continue;
     const bool forwarded = output.state == MR_OUTPUT_FORWARDED;
+    if (!forwarded && stream_) output.value->header.stream = *stream_;
     result.outputs[i].value = forwarded ? firing.input_values[output.source] : Value(firing.blocks[i]);
   }
   for (size_t i = 0; i < firing.input_values.size(); ++i) {

@@ -8,6 +8,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <stdexcept>
 #include <string>
 #include <string_view>
@@ -108,6 +109,8 @@ class TableTest {
   void set_now_ns(int64_t now) { now_ns_ = now; }
   // The deadline of the following ticks.
   void set_deadline_ns(int64_t deadline) { deadline_ns_ = deadline; }
+  // Makes the handler an instance for that stream, from the next tick on.
+  void set_stream(uint32_t stream) { stream_ = stream; }
 
   // The formats that an input takes with the current parameters. If the handler refuses them, this is the declared
   // format, and start() reports the refusal.
@@ -274,6 +277,7 @@ class TableTest {
   bool bound_ = false, started_ = false, in_place_ = false;
   uint64_t index_ = 0;
   int64_t period_ns_ = 40'000'000, now_ns_ = 0, deadline_ns_ = 0;
+  std::optional<uint32_t> stream_; // nothing: outside streams
   std::deque<Value> kept_;
   size_t kept_bound_ = 0;
 
