@@ -151,7 +151,7 @@ void publish_tick(PaceRun& pace, uint64_t ordinal, const mr_tick_info& info) {
 bool must_end(PaceRun& pace, uint64_t ordinal) {
   const RunState& run = *pace.run;
   if (run.stopping.load(std::memory_order_relaxed) || run.failing.load(std::memory_order_relaxed)) return true;
-  if (pace.clock->halted.load(std::memory_order_relaxed) && !pace.clock->plan->restarts) return true;
+  if (pace.clock->halted.load(std::memory_order_relaxed) && !pace.clock->plan->comes_again()) return true;
   if (run.options.ticks_max && ordinal >= run.options.ticks_max) return true;
   if (ordinal >= pace.plan->ticks_max) return true;
   return run.options.duration_ns && run.now_ns() - pace.clock->start_ns >= run.options.duration_ns;
@@ -244,8 +244,10 @@ bool admit_clock_tick(PaceRun& pace) {
   const uint64_t ordinal = pace.admitted.load(std::memory_order_relaxed);
   if (pace.clock->start_ns == kNotBegun && !begin(pace)) return false;
   const bool over = pace.ending.load(std::memory_order_relaxed) || must_end(pace, ordinal);
-  if (pace.clock->halted.load(std::memory_order_relaxed) && !over && !has_begun_anew(pace)) [[unlikely]]
+  if (pace.clock->halted.load(std::memory_order_relaxed) && !over && !has_begun_anew(pace)) [[unlikely]] {
+    if (pace.clock->stage == Stage::vacant && is_set_over(pace)) end(pace);
     return false;
+  }
   const Lead lead = over ? Lead::end : follow(pace, ordinal);
   if (lead == Lead::end) end(pace);
   if (lead != Lead::tick) return false;
@@ -259,14 +261,14 @@ bool admit_clock_tick(PaceRun& pace) {
   const bool filled = fill_tick(pace, info, ordinal);
   if (!filled || sources_ended(pace)) {
     leave_calls(pace);
-    if (filled && !loses_source(pace, ordinal)) end(pace);
+    if (filled && !loses_source(pace, ordinal) && !leaves_place(pace)) end(pace);
     return false;
   }
   // And after them: a program that changes a parameter and then pushes a value finds it changed for that value.
   if (pace.run->changes_waiting.load(std::memory_order_relaxed)) admit_changes(pace, ordinal, true);
   if (!keeps_rate(pace, ordinal, info.media_time_ns)) {
     leave_calls(pace);
-    if (!pace.clock->plan->restarts) end(pace);
+    if (!pace.clock->plan->comes_again()) end(pace);
     return false;
   }
   pace.clock->last_media_ns = info.media_time_ns;

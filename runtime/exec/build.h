@@ -15,6 +15,7 @@
 namespace millrace::exec {
 
 class RunState;
+struct HandlerRun;
 struct RunOptions;
 struct SegmentRun;
 
@@ -41,6 +42,9 @@ void make_segments(RunState& run); // and their steps
 std::unique_ptr<SegmentRun> make_segment(RunState& run, const plan::Segment& plan_segment, uint64_t ordinal);
 void join_steps(RunState& run); // copies and their readers, bodies and their finishes, channels and their ends
 void make_regions(RunState& run);
+
+// Lets the step call its handler's instance, and the instance the run.
+void take_instance(RunState& run, HandlerRun& step);
 
 // build_waits.cpp
 void make_inputs(RunState& run);

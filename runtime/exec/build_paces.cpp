@@ -111,6 +111,13 @@ void join_paces(RunState& run) {
       state.next.resize(state.step->outputs.size());
       pace->clock->sources.push_back(std::move(state));
     }
+    ClockRun& clock = *pace->clock;
+    clock.place.is_there = !clock.plan->is_place;
+    if (clock.place.is_there) clock.place.name = clock.plan->name;
+    if (clock.place.is_there) continue;
+    clock.place.vacant = true;
+    clock.halted = true;
+    clock.stage = Stage::vacant;
   }
 }
 

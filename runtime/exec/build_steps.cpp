@@ -103,9 +103,7 @@ void give_handler(RunState& run, HandlerRun& step) {
   step.handler = &run.epoch.plan.handlers[number];
   step.life = &life_of(run, number, step.segment->plan->lane);
   step.life->inputs = LineVector<InputTotals>(plan.inputs.size());
-  step.instance = step.life->instance;
-  step.self = step.instance->self();
-  lend(run, step);
+  take_instance(run, step);
   step.process = step.instance->table().process;
   step.finish = step.instance->table().finish;
 }
@@ -274,6 +272,12 @@ void make_streams(RunState& run) {
       run.submitting[segment.domain] = std::make_unique<std::mutex>();
   for (uint32_t d = 1; d < count && count > 2; ++d)
     if (run.enqueuing[d]) run.followed.push_back(run.devices[d]);
+}
+
+void take_instance(RunState& run, HandlerRun& step) {
+  step.instance = step.life->instance;
+  step.self = step.instance->self();
+  lend(run, step);
 }
 
 std::unique_ptr<SegmentRun> make_segment(RunState& run, const plan::Segment& plan_segment, uint64_t ordinal) {

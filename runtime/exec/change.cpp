@@ -20,6 +20,7 @@ constexpr size_t kNamesListedMax = 32;
 // True once no tick of the clock can take a change any more.
 bool is_over(const RunState& run, uint32_t clock) {
   const ClockRun& state = *run.clocks[clock];
+  if (state.place.vacant.load(std::memory_order_acquire)) return true;
   if (state.halted.load(std::memory_order_acquire) && !state.plan->restarts) return true;
   for (const auto& pace : run.epoch.paces)
     if (pace->plan->kind == plan::PaceKind::clock && pace->plan->clock == clock)
@@ -34,7 +35,7 @@ std::vector<uint32_t> find_handlers(const RunState& run, const std::string& name
   std::vector<std::string> names;
   for (uint32_t h = 0; h < plan.handlers.size(); ++h) {
     const plan::HandlerPlan& handler = plan.handlers[h];
-    if (handler.name == name) return {h};
+    if (name_now(run, handler) == name) return {h};
     if (handler.written_as == name) (is_over(run, handler.clock) ? over : found).push_back(h);
     const std::string& written = handler.written_as.empty() ? handler.name : handler.written_as;
     if (std::find(names.begin(), names.end(), written) == names.end()) names.push_back(written);

@@ -7,6 +7,7 @@
 #include <atomic>
 #include <cstdint>
 #include <deque>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -90,8 +91,10 @@ struct alignas(64) HandlerLife {
   int64_t restart_at_ns = 0;
   uint32_t restarts = 0;
   bool down = false, drained = false;
-  std::atomic<size_t> changes_seen{0}; // live parameters: how many of RunState::changes were looked at
-  std::atomic<uint64_t> errors{0};     // any
+  bool is_started = false;                        // start or head
+  std::map<std::string, int64_t> counts_before{}; // under instances_mutex: of instances that are gone
+  std::atomic<size_t> changes_seen{0};            // live parameters: how many of RunState::changes were looked at
+  std::atomic<uint64_t> errors{0};                // any
   // any, under failure_mutex. The sentence of the first failure of any lane that the policy passed over; only the first
   // lane keeps it.
   std::string first_error;

@@ -291,7 +291,10 @@ void Monitor::watch_stopping(int64_t now) {
 void Monitor::watch_movement(int64_t now) {
   bool inside = false, beat = false;
   for (const Watch& watch : watches_) inside = inside || watch.moves;
-  for (const auto& handler : run_.live.instances) inside = inside || (handler && handler->is_watched());
+  {
+    const std::lock_guard lock(run_.instances_mutex);
+    for (const auto& handler : run_.live.instances) inside = inside || (handler && handler->is_watched());
+  }
   for (const auto& pace : run_.epoch.paces) beat = beat || awaits_beat(*pace, now);
   if (progressed_at_ns_ == now || inside || beat) {
     moved_at_ns_ = now;

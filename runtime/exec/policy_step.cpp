@@ -129,7 +129,8 @@ Room room_at_post(ChannelRun& channel, int64_t media_ns) {
   const bool realtime = resolve.pace->clock->plan->realtime();
   if (plan.kind == plan::ChannelKind::queue && plan.full != graph::Full::block && !realtime)
     return room_in_queue(channel, media_ns);
-  if (resolve.segment->done.load(std::memory_order_acquire)) { // the reader's clock has ended
+  const bool is_vacant = resolve.pace->clock->place.vacant.load(std::memory_order_acquire);
+  if (is_vacant || resolve.segment->done.load(std::memory_order_acquire)) { // the reader's clock has ended
     count_drop(channel, Cause::end);
     return Room::drop;
   }

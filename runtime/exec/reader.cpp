@@ -21,11 +21,14 @@ constexpr std::chrono::milliseconds kAskAgain{1};
 
 } // namespace
 
-Reader::Reader(SourceRun& step)
-    : step_(step),
-      rate_(rate_of(step)),
-      live_(step.handler->facts.live != 0),
-      thread_(start_thread("the thread that reads " + step.plan->name, [this] { loop(); })) {}
+Reader::Reader(SourceRun& step, bool reads)
+    : step_(step), rate_(rate_of(step)), live_(step.handler->facts.live != 0), ended_(!reads), left_(!reads) {
+  if (reads) begin();
+}
+
+void Reader::begin() {
+  thread_ = start_thread("the thread that reads " + step_.plan->name, [this] { loop(); });
+}
 
 Reader::~Reader() { stop(); }
 
@@ -40,16 +43,21 @@ bool Reader::leave() {
   return false;
 }
 
-void Reader::begin_anew() {
-  thread_.join();
+void Reader::join() {
+  if (thread_.joinable()) thread_.join();
   for (Read& read : values_) release_all(read.slots);
   values_.clear();
+}
+
+void Reader::begin_anew(const graph::Rational& rate) {
+  join();
+  rate_ = rate;
   step_.said_end = false;
   info_ = {};
   ended_ = stopping_ = left_ = false;
   until_ns_ = last_due_ns_ = INT64_MIN;
   started_ = Started::not_yet;
-  thread_ = start_thread("the thread that reads " + step_.plan->name, [this] { loop(); });
+  begin();
 }
 
 Started Reader::started() {
@@ -63,9 +71,7 @@ void Reader::stop() {
     std::unique_lock lock(mutex_);
     changed_.wait_for(lock, kAskAgain, [&] { return left_; });
   }
-  thread_.join();
-  for (Read& read : values_) release_all(read.slots);
-  values_.clear();
+  join();
 }
 
 Answer Reader::take(std::vector<Slot>& slots) {
@@ -149,7 +155,7 @@ void Reader::loop() {
   while (is_up) {
     changed_.wait(lock, [&] { return stopping_ || has_room(); });
     // A stream that begins anew is halted until its source is there.
-    const bool over = run.failing.load() || (clock.halted.load() && !clock.plan->restarts);
+    const bool over = run.failing.load() || (clock.halted.load() && !clock.plan->comes_again());
     if (stopping_ || step_.said_end || run.stopping.load() || over) break;
     lock.unlock();
     info_.media_time_ns = rate_.numerator > 0 ? beat_ns(rate_, static_cast<int64_t>(info_.index))

@@ -16,7 +16,8 @@ namespace millrace::exec {
 // thread that ends the run calls.
 class Reader {
  public:
-  explicit Reader(SourceRun& step);
+  // `reads`: from now on; else once it is told to begin anew.
+  Reader(SourceRun& step, bool reads);
   ~Reader();
   Reader(const Reader&) = delete;
   Reader& operator=(const Reader&) = delete;
@@ -38,9 +39,11 @@ class Reader {
   // because an interrupt that comes just before the blocking call is lost.
   bool leave();
   // Stops, resets and starts the source, in a new thread that then reads on. Called once leave() has said true.
-  void begin_anew();
+  void begin_anew(const graph::Rational& rate);
   // How far that is. `failed`: the source did not start, or has failed since.
   Started started();
+  // Waits for the end of a thread that has left, and drops what it has read.
+  void join();
   // Ends the thread.
   void stop();
 
@@ -50,13 +53,14 @@ class Reader {
     int64_t due_ns = 0;
   };
 
+  void begin();
   void loop();
   bool start_source();
   bool has_room();
   void add(Read read);
 
   SourceRun& step_;
-  const graph::Rational rate_;
+  graph::Rational rate_;
   const bool live_;
   std::mutex mutex_;
   std::condition_variable changed_;

@@ -114,7 +114,11 @@ void report_handlers(const RunState& run, Report& report) {
     sum.predicted_us += us(handler.cost_ns);
     for (const HandlerRun* step : epoch.handlers) { // its lanes
       if (step->plan->handler() != h) continue;
-      add_words_of(*step->instance, out);
+      {
+        const std::lock_guard lock(run.instances_mutex);
+        add_words_of(*step->instance, out);
+        for (const auto& [counted, count] : step->life->counts_before) out.counts[counted] += count;
+      }
       const auto* source = dynamic_cast<const SourceRun*>(step);
       if (source && source->times_replaced > 0)
         out.counts["times_replaced"] += static_cast<int64_t>(source->times_replaced.get());

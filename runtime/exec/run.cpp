@@ -50,8 +50,11 @@ void Run::start() {
   RunState& run = *state_;
   std::vector<plugin::Instance*> started;
   for (const HandlerRun* step : run.epoch.handlers) {
+    const bool is_of_place = step->pace->clock->plan->is_place && !step->handler->stream.empty();
+    if (is_of_place) continue; // it starts with its stream
     if (step->instance->start() == MR_OK) {
       started.push_back(step->instance);
+      step->life->is_started = true;
       continue;
     }
     const Error error =
@@ -100,7 +103,7 @@ void Run::start_threads() {
       if (source.step->handler->waits) {
         source.step->trace = &run.add_trace(source.step->plan->name + " reads");
         run.epoch.apart.push_back(source.step);
-        source.reader = std::make_shared<Reader>(*source.step);
+        source.reader = std::make_shared<Reader>(*source.step, !clock->plan->is_place);
       }
   threads_->monitor.start();
   threads_->workers.start();
@@ -136,7 +139,7 @@ Result Run::wait() {
   run.release_all_blocks();
   for (auto& ring : run.epoch.rings) ring->retire_all(); // foreign memory goes back before its handler stops
   for (HandlerRun* step : run.epoch.handlers)
-    if (!RunState::is_given_up(*step) && step->instance->stop() != MR_OK)
+    if (!RunState::is_given_up(*step) && step->life->is_started && step->instance->stop() != MR_OK)
       run.fail(*step, step->segment->ordinal, step->instance->error());
   threads_->started = false;
   Result result;
@@ -168,6 +171,7 @@ void Run::stop() {
   RunState& run = *state_;
   run.stopping.store(true);
   if (run.live.watch) run.live.watch->stop();
+  const std::lock_guard lock(run.instances_mutex);
   for (auto& clock : run.clocks)
     for (SourceState& source : clock->sources)
       if (source.reader || source.step->segment->inside.load(std::memory_order_relaxed) == source.step)
@@ -179,6 +183,7 @@ void Run::interrupt() {
   RunState& run = *state_;
   run.stopping.store(true);
   run.abort.store(true);
+  const std::lock_guard lock(run.instances_mutex);
   for (const auto& lanes : run.lives)
     for (const auto& life : lanes) life->instance->interrupt();
   run.wakeup->notify();
@@ -201,6 +206,15 @@ void Run::set(const std::vector<ParamChange>& changes, const ChangesTaken& on_ta
   const std::lock_guard lock(run.changes_mutex);
   for (RunState::Change& change : checked) run.requested.push_back(std::move(change));
   run.changes_waiting.store(!run.requested.empty());
+}
+
+uint32_t Run::take_place(const std::string& set, const std::string& name) {
+  return exec::take_place(*state_, set, name);
+}
+void Run::give_up_place(uint32_t clock) { exec::give_up_place(*state_, clock); }
+void Run::add(uint32_t clock, NewStream stream) { come(*state_, clock, std::move(stream)); }
+void Run::remove(const std::string& set, const std::string& name, StreamDone done) {
+  go(*state_, set, name, std::move(done));
 }
 
 std::vector<AppliedChange> Run::changes() const {

@@ -18,6 +18,7 @@
 
 #include "device/device.h"
 #include "device/timeline.h"
+#include "exec/places.h"
 #include "observe/report.h"
 #include "plan/prepare.h"
 #include "plugin/registry.h"
@@ -174,6 +175,13 @@ class Run {
   // take effect; never, if the run ends before. The thread that begins the tick calls it, so it must not wait. Null:
   // nobody asks.
   void set(const std::vector<ParamChange>& changes, const ChangesTaken& on_taken = nullptr);
+  // Streams that come and go (places.h). A place is taken before the handlers of the stream are made, which learn its
+  // number from it. Any thread. Throws Failure as places.h says.
+  uint32_t take_place(const std::string& set, const std::string& name);
+  void give_up_place(uint32_t clock);
+  void add(uint32_t clock, NewStream stream);
+  // `set` "": any. Returns at once; `done` is called when the stream is gone.
+  void remove(const std::string& set, const std::string& name, StreamDone done);
   // The changes so far, each with its tick. They can be given back as RunOptions::script.
   std::vector<AppliedChange> changes() const;
   uint64_t ticks() const;

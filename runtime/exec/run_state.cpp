@@ -64,7 +64,7 @@ void RunState::fail(HandlerRun& step, uint64_t index, const std::string& sentenc
   // The index of a source counts its values. The tick that has to do without this value is the next one to be admitted.
   if (step.plan->is<plan::SourceStep>()) index = step.pace->admitted.load(std::memory_order_acquire);
   const std::string begins =
-      step.plan->name + " (" + step.handler->type + ") failed at tick " + std::to_string(index) + ": ";
+      name_now(*this, *step.handler) + " (" + step.handler->type + ") failed at tick " + std::to_string(index) + ": ";
   const graph::Handler& declared = plan::declared_of(epoch.plan, epoch.graph, step.plan->handler());
   Error error = plan::refusal(code::handler_failed, begins, declared, epoch.plan.type_of(*step.plan), sentence);
   const bool is_outside = declared.stream.empty(); // it may be on a stream's clock all the same

@@ -33,7 +33,8 @@ void finish(SegmentRun& segment) {
   RunState& run = *segment.run;
   for (StepRun* step : segment.steps) {
     HandlerRun* const owing = drained_here(*step);
-    if (owing && !run.abort.load(std::memory_order_relaxed) && !RunState::is_given_up(*owing)) {
+    const bool is_up = owing && owing->life->is_started && !RunState::is_given_up(*owing);
+    if (is_up && !run.abort.load(std::memory_order_relaxed)) {
       const bool failed_before =
           owing->life->errors.load(std::memory_order_relaxed) > 0 && owing->handler->on_error == graph::OnError::fail;
       if (!drain_step(*owing) && !failed_before) run.fail(*owing, segment.ordinal, owing->instance->error());

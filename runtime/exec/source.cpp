@@ -71,8 +71,7 @@ int64_t beat_ns(const graph::Rational& rate, int64_t beat) {
   return fits ? at : INT64_MAX;
 }
 
-graph::Rational rate_of(const SourceRun& source) {
-  const mr_facts& facts = source.handler->facts;
+graph::Rational rate_of(const mr_facts& facts) {
   return facts.rate_num > 0 ? graph::Rational{facts.rate_num, facts.rate_den} : graph::Rational{};
 }
 

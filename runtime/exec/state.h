@@ -42,6 +42,7 @@
 
 #include "device/device.h"
 #include "exec/lines.h"
+#include "exec/places.h"
 #include "exec/tick_watch.h"
 #include "memory/ring.h"
 #include "observe/histogram.h"
@@ -140,7 +141,7 @@ inline constexpr int64_t kShiftUnknown = INT64_MIN;
 inline constexpr int64_t kNotBegun = INT64_MIN;
 
 // How far a clock is that ends an epoch and begins another, because its stream has failed (stream_life.h).
-enum class Stage : uint8_t { runs, leaving, draining, down, starting };
+enum class Stage : uint8_t { runs, leaving, draining, down, starting, vacant };
 
 // A clock, across plans: its beats and its sources. A new plan makes a new pace and keeps this. The head of that pace
 // writes all of it, on lines of its own.
@@ -155,6 +156,9 @@ struct alignas(64) ClockRun {
   std::atomic<uint64_t> fail_index{UINT64_MAX}; // any, under failure_mutex: the first tick on which the run failed
   std::atomic<bool> halted{false};              // any, under failure_mutex: its stream has failed, and the run goes on
   std::optional<Error> failure;                 // any, under failure_mutex: by which its stream has failed
+
+  PlaceRun place;
+  std::atomic<bool> removed{false}; // any, under failure_mutex: it is halted because its stream is to go
 
   // head: epochs of a stream that begins anew
   Stage stage = Stage::runs;

@@ -90,6 +90,34 @@ Started start_sources(ClockRun& clock) {
   return all;
 }
 
+// True if the stream begins anew; else it is over, and leaves its place.
+bool comes_back(const PaceRun& pace) {
+  const ClockRun& clock = *pace.clock;
+  const std::lock_guard lock(pace.run->failure_mutex);
+  return clock.plan->restarts && clock.failure && !clock.removed.load();
+}
+
+void leave(PaceRun& pace) {
+  for (SourceState& source : pace.clock->sources)
+    if (source.reader) source.reader->join();
+  pace.due_ns.store(INT64_MAX, std::memory_order_relaxed);
+  take_stage(pace, Stage::vacant);
+  vacate(pace);
+}
+
+Error start_error(const PaceRun& pace) {
+  for (const SourceState& source : pace.clock->sources)
+    if (!source.starts && !source.step->life->is_started)
+      return {code::start_failed,
+              name_now(*pace.run, *source.step->handler) + " (" + source.step->handler->type +
+                  ") could not start: " + source.step->instance->taken_error(),
+              {},
+              {},
+              "",
+              ""};
+  return {code::start_failed, "its source could not start", {}, {}, "", ""};
+}
+
 void begin(PaceRun& pace) {
   RunState& run = *pace.run;
   ClockRun& clock = *pace.clock;
@@ -100,7 +128,8 @@ void begin(PaceRun& pace) {
   skip_beats(pace);
   const int64_t media_ns = next_media_ns(pace);
   for (SourceState& source : clock.sources) source.begin_anew(media_ns);
-  ++clock.restarts;
+  const bool comes = clock.place.vacant.exchange(false);
+  if (!comes) ++clock.restarts;
   take_stage(pace, Stage::runs);
   pace.due_ns.store(clock.began_ns, std::memory_order_relaxed);
   {
@@ -112,6 +141,7 @@ void begin(PaceRun& pace) {
                                      [](const auto& other) { return other->fail_index.load() != UINT64_MAX; }));
   }
   tell_stream_began(pace);
+  if (comes) answer_come(pace, nullptr);
 }
 
 } // namespace
@@ -124,8 +154,9 @@ HandlerRun* drained_here(StepRun& step) {
 
 bool start_anew(HandlerRun& source) {
   plugin::Instance& instance = *source.instance;
-  if (instance.stop() != MR_OK) say_error(source);
-  return instance.reset() == MR_OK && instance.start() == MR_OK;
+  if (source.life->is_started && instance.stop() != MR_OK) say_error(source);
+  source.life->is_started = instance.reset() == MR_OK && instance.start() == MR_OK;
+  return source.life->is_started;
 }
 
 bool has_begun_anew(PaceRun& pace) {
@@ -147,19 +178,28 @@ bool has_begun_anew(PaceRun& pace) {
   if (clock.stage == Stage::draining) {
     if (!all_drained(pace)) return false;
     let_go(pace);
-    back_off(pace);
+    comes_back(pace) ? back_off(pace) : leave(pace);
+  }
+  if (clock.stage == Stage::vacant) {
+    if (!has_come(pace)) return false;
+    clock.begins_at_ns = pace.run->now_ns();
+    take_stage(pace, Stage::down);
   }
   if (clock.stage == Stage::down) {
     if (pace.run->now_ns() < clock.begins_at_ns) return false;
     for (SourceState& source : clock.sources) {
       source.starts = true;
-      if (source.reader) source.reader->begin_anew();
+      if (source.reader) source.reader->begin_anew(source.rate);
     }
     take_stage(pace, Stage::starting);
   }
   const Started started = start_sources(clock);
   if (started == Started::not_yet) pace.due_ns.store(pace.run->now_ns() + kAskAgainNs, std::memory_order_relaxed);
-  if (started == Started::failed) {
+  if (started == Started::failed && clock.place.vacant.load()) { // a stream that was to come
+    const Error error = start_error(pace);
+    leave(pace);
+    answer_come(pace, &error);
+  } else if (started == Started::failed) {
     take_stage(pace, Stage::leaving); // another source may have started
     pace.due_ns.store(pace.run->now_ns(), std::memory_order_relaxed);
   }
@@ -177,7 +217,8 @@ void end_epoch(SegmentRun& segment) {
   const uint32_t over = segment.pace->epochs_over.load(std::memory_order_acquire);
   for (StepRun* step : segment.steps) {
     HandlerRun* const ending = drained_here(*step);
-    if (ending && !ending->plan->is<plan::SourceStep>() && !RunState::is_given_up(*ending)) {
+    const bool is_up = ending && ending->life->is_started && !RunState::is_given_up(*ending);
+    if (is_up && !ending->plan->is<plan::SourceStep>()) {
       if (!drain_step(*ending)) say_error(*ending);
       ending->life->drained = false;
       if (!ending->life->down && ending->instance->reset() != MR_OK) say_error(*ending);
@@ -208,6 +249,14 @@ void mark_first_values(PaceRun& pace) {
     all = all && !source.marks_next;
   }
   if (all) pace.clock->first_of_epoch = false;
+}
+
+bool leaves_place(PaceRun& pace) {
+  if (!pace.clock->plan->has_room) return false;
+  const std::lock_guard lock(pace.run->failure_mutex);
+  pace.clock->halted.store(true);
+  pace.stirred = true;
+  return true;
 }
 
 bool loses_source(PaceRun& pace, uint64_t ordinal) {

@@ -20,6 +20,11 @@ constexpr int64_t kLossOverNs = 1'000'000'000;
 
 const std::string& clock_of(const StepRun& step) { return step.pace->clock->plan->name; }
 
+std::string stream_of(const RunState& run, const ClockRun& clock) {
+  const std::lock_guard lock(run.places_mutex);
+  return clock.place.name;
+}
+
 bool is_heard(const RunState& run, LogLevel level) { return run.options.log && run.options.log->takes(level); }
 
 // Reads only the segment that this thread has claimed: another segment may be cut anew meanwhile.
@@ -120,7 +125,7 @@ void tell_restart(const HandlerRun& step) {
 }
 
 void tell_stream_failed(const RunState& run, const ClockRun& clock, const Error& error) {
-  const std::string& stream = clock.plan->name;
+  const std::string stream = stream_of(run, clock);
   const std::string text =
       "stream " + stream +
       (clock.plan->restarts ? " has failed and begins anew: " : " is over, and the others go on: ") + error.what;
@@ -134,14 +139,19 @@ void tell_stream_failed(const RunState& run, const ClockRun& clock, const Error&
 
 void tell_stream_down(const PaceRun& pace, int64_t wait_ns) {
   if (!is_heard(*pace.run, LogLevel::info)) return;
-  say(*pace.run, LogLevel::info, "", pace.clock->plan->name,
+  say(*pace.run, LogLevel::info, "", stream_of(*pace.run, *pace.clock),
       fmt::format("the stream begins anew in {:.1f} s", static_cast<double>(wait_ns) / 1e9));
 }
 
 void tell_stream_began(const PaceRun& pace) {
   if (!is_heard(*pace.run, LogLevel::info)) return;
-  say(*pace.run, LogLevel::info, "", pace.clock->plan->name,
+  say(*pace.run, LogLevel::info, "", stream_of(*pace.run, *pace.clock),
       fmt::format("the stream has begun anew ({} times so far)", pace.clock->restarts.get()));
+}
+
+void tell_stream_left(const PaceRun& pace) {
+  if (!is_heard(*pace.run, LogLevel::info)) return;
+  say(*pace.run, LogLevel::info, "", stream_of(*pace.run, *pace.clock), "the stream is over");
 }
 
 void tell_over(const RunState& run, const Result& result) {

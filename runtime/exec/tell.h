@@ -50,6 +50,7 @@ void tell_restart(const HandlerRun& step);
 void tell_stream_failed(const RunState& run, const ClockRun& stream, const Error& error);
 void tell_stream_down(const PaceRun& pace, int64_t wait_ns); // it begins anew after this time
 void tell_stream_began(const PaceRun& pace);
+void tell_stream_left(const PaceRun& pace);
 void tell_over(const RunState& run, const Result& result);
 
 // Tells when values begin to be dropped on an edge or ticks of a clock begin to be late, and when that is over. It

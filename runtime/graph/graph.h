@@ -81,6 +81,8 @@ struct Clock {
   std::string set;              // unfolded: it paces a stream of this set, or all of them; "": it paces none
   bool fails_alone = false;     // unfolded: a failure of its stream's handlers ends the stream, and not the run
   bool restarts = false;        // unfolded: such a stream begins anew
+  bool has_room = false;        // unfolded: another stream may take the place of one that is over
+  bool is_place = false;        // unfolded: it has no stream at first
   Place place;
   Place node_place; // place of the home's name
 };
@@ -99,6 +101,7 @@ struct Node {
 struct Stream {
   std::string name;
   std::vector<Param> fields; // "path": what {path} stands for; "draw.thickness": this stream's own value of a parameter
+  bool is_place = false;     // unfolded: room for a stream that is added while it runs
   Place place;
 };
 

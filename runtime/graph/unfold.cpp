@@ -17,7 +17,23 @@ namespace {
 
 constexpr const char* kMainClock = "main"; // that of handlers outside, where the file names none
 
-std::vector<std::string> stream_names(const StreamSet& set) { return names_of(set.items); }
+std::vector<std::string> stream_names(const StreamSet& set) {
+  std::vector<std::string> names;
+  for (const Stream& stream : set.items)
+    if (!stream.is_place) names.push_back(stream.name);
+  return names;
+}
+
+// With places for the streams that may be added: planned like the first stream.
+StreamSet with_places(StreamSet set) {
+  while (set.items.size() < set.max && !set.items.empty()) {
+    Stream place = set.items[0];
+    place.name = "+" + std::to_string(set.items.size());
+    place.is_place = true;
+    set.items.push_back(std::move(place));
+  }
+  return set;
+}
 
 std::string list_of(const std::vector<std::string>& words) {
   constexpr size_t kShownMax = 8;
@@ -79,9 +95,16 @@ class Words {
 
 // ---- the unfolding -------------------------------------------------------------------------------------------------
 
+std::string clock_name(const StreamSet& set, const Stream& stream) {
+  if (set.shared_clock) return set.name;
+  return stream.is_place ? set.name + stream.name : stream.name; // "cameras+8"
+}
+
 class Unfolding {
  public:
-  Unfolding(const Graph& written, std::vector<Error>* kept) : written_(written), kept_(kept) {}
+  Unfolding(const Graph& written, std::vector<Error>* kept) : written_(written), kept_(kept) {
+    for (StreamSet& set : written_.streams) set = with_places(std::move(set));
+  }
 
   Graph unfold() {
     graph_.name = written_.name;
@@ -90,7 +113,8 @@ class Unfolding {
     for (const Handler& handler : written_.handlers) by_name_[handler.name] = &handler;
     for (const StreamSet& set : written_.streams) {
       attempt(kept_, [&] { check_set(set); });
-      for (const Stream& stream : set.items) attempt(kept_, [&] { check_own_values(set, stream); });
+      for (const Stream& stream : set.items)
+        if (!stream.is_place) attempt(kept_, [&] { check_own_values(set, stream); });
     }
     make_clocks();
     for (const Handler& handler : written_.handlers) attempt(kept_, [&] { make_handlers(handler); });
@@ -123,12 +147,18 @@ class Unfolding {
                           {},
                           "",
                           "on_error: end"});
-    if (set.max > set.items.size())
-      throw Failure(Error{code::key_not_available,
-                          "'max' of " + set.name + " is " + std::to_string(set.max) +
-                              ", and adding streams while it runs is not there yet",
+    if (set.max > 0 && set.shared_clock)
+      throw Failure(Error{code::conflicting_keys,
+                          "'" + set.name + "' has 'clock: shared' and 'max'",
                           set.place,
-                          {"it has " + std::to_string(set.items.size()) + " items"},
+                          {"streams that share a clock begin and end together"},
+                          "",
+                          "leave one of them out"});
+    if (set.max > 0 && !written_.nodes.empty())
+      throw Failure(Error{code::key_not_available,
+                          "'max' of " + set.name + " is not there yet for a pipeline with 'nodes'",
+                          set.place,
+                          {},
                           "",
                           "leave 'max' out"});
     const bool has_template = std::any_of(written_.handlers.begin(), written_.handlers.end(),
@@ -180,10 +210,12 @@ class Unfolding {
       clock.name = clock.set = set.name;
       clock.fails_alone = set.on_error != OnStreamError::fail && !set.shared_clock && written_.nodes.empty();
       clock.restarts = clock.fails_alone && set.on_error == OnStreamError::restart;
+      clock.has_room = set.max > 0;
       if (set.shared_clock) add_clock(clock, set.place, "the set");
       for (const Stream& stream : set.items) {
         if (set.shared_clock) break;
-        clock.name = stream.name;
+        clock.name = clock_name(set, stream);
+        clock.is_place = stream.is_place;
         add_clock(clock, stream.place, "the stream");
       }
     }
@@ -241,34 +273,9 @@ class Unfolding {
                           "leave 'clock' out"});
     const StreamSet& set = *written_.find_set(handler.for_each);
     for (const Stream& stream : set.items) {
-      graph_.handlers.push_back(instance(handler, set, stream));
+      graph_.handlers.push_back(make_instance(handler, set, stream));
       if (graph_.handlers.size() > kHandlersMax) return; // check_sizes() refuses
     }
-  }
-
-  static Handler instance(const Handler& handler, const StreamSet& set, const Stream& stream) {
-    Handler made = handler;
-    made.name = instance_name(handler.name, stream.name);
-    made.written_as = handler.name;
-    made.stream = stream.name;
-    made.clock = set.shared_clock ? set.name : stream.name;
-    const std::string own = handler.name + ".";
-    for (const Param& field : stream.fields) {
-      if (field.name == "node" && made.node.empty()) made.node = field.text;
-      if (!field.name.starts_with(own)) continue;
-      Param param = field;
-      param.name = field.name.substr(own.size());
-      const auto at = std::find_if(made.params.begin(), made.params.end(),
-                                   [&](const Param& given) { return given.name == param.name; });
-      if (at == made.params.end())
-        made.params.push_back(std::move(param));
-      else
-        *at = std::move(param);
-    }
-    const Words words(set, stream);
-    for (Param& param : made.params) param.text = words.fill(param.text, handler.name + "." + param.name, param.place);
-    made.device = words.fill(made.device, handler.name + ".device", made.place);
-    return made;
   }
 
   // ---- edges
@@ -370,7 +377,7 @@ class Unfolding {
                         ""});
   }
 
-  const Graph& written_;
+  Graph written_;
   std::vector<Error>* const kept_;
   std::map<std::string, const Handler*> by_name_;
   std::set<std::string> clock_names_;
@@ -379,7 +386,34 @@ class Unfolding {
 
 } // namespace
 
+Handler make_instance(const Handler& handler, const StreamSet& set, const Stream& stream) {
+  Handler made = handler;
+  made.name = instance_name(handler.name, stream.name);
+  made.written_as = handler.name;
+  made.stream = stream.name;
+  made.clock = clock_name(set, stream);
+  const std::string own = handler.name + ".";
+  for (const Param& field : stream.fields) {
+    if (field.name == "node" && made.node.empty()) made.node = field.text;
+    if (!field.name.starts_with(own)) continue;
+    Param param = field;
+    param.name = field.name.substr(own.size());
+    const auto at = std::find_if(made.params.begin(), made.params.end(),
+                                 [&](const Param& given) { return given.name == param.name; });
+    if (at == made.params.end())
+      made.params.push_back(std::move(param));
+    else
+      *at = std::move(param);
+  }
+  const Words words(set, stream);
+  for (Param& param : made.params) param.text = words.fill(param.text, handler.name + "." + param.name, param.place);
+  made.device = words.fill(made.device, handler.name + ".device", made.place);
+  return made;
+}
+
 std::string instance_name(const std::string& handler, const std::string& stream) { return handler + "@" + stream; }
+
+bool is_place_name(const std::string& stream) { return stream.starts_with('+'); }
 
 std::string written_name(const std::string& name) {
   std::string written;
@@ -387,7 +421,7 @@ std::string written_name(const std::string& name) {
     if (name[at] != '@')
       written += name[at];
     else // up to what a stream's name does not have
-      while (at + 1 < name.size() && is_stream_name(name.substr(at + 1, 1))) ++at;
+      while (at + 1 < name.size() && (is_stream_name(name.substr(at + 1, 1)) || name[at + 1] == '+')) ++at;
   return written;
 }
 

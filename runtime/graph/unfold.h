@@ -20,6 +20,12 @@ namespace millrace::graph {
 // mistakes are added to it and what they concern is left out.
 Graph unfold(const Graph& written, std::vector<Error>* kept = nullptr);
 
+// As unfold() makes it: an instance of a template of the set for one of its streams. Throws Failure.
+Handler make_instance(const Handler& handler, const StreamSet& set, const Stream& stream);
+
+// The name of a place for streams that come later, by its number in the set: "+8". No stream has such a name.
+bool is_place_name(const std::string& stream);
+
 // "draw@gate7"
 std::string instance_name(const std::string& handler, const std::string& stream);
 // The name with its streams left out: "draw@gate7.video" is "draw.video". Names of handlers, ports and edges only.

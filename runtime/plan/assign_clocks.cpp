@@ -213,6 +213,8 @@ void assign_clocks(Draft& draft) {
     clock.set = declared.set;
     clock.fails_alone = declared.fails_alone;
     clock.restarts = declared.restarts;
+    clock.has_room = declared.has_room;
+    clock.is_place = declared.is_place;
     draft.plan.clocks.push_back(clock);
   }
   for (uint32_t h : draft.order) {

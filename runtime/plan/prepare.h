@@ -79,4 +79,19 @@ std::unique_ptr<plugin::Instance> clone(const Plan& plan, const graph::Graph& gr
                                         const plugin::RegisteredType& type, const mr_host& host,
                                         plugin::CallWatch* watch);
 
+// What a stream brings that comes while the plan is carried out: by index into Plan::handlers, new instances of its
+// templates, and the facts of its sources.
+struct MadeStream {
+  std::vector<std::pair<uint32_t, std::unique_ptr<plugin::Instance>>> instances;
+  std::vector<std::pair<uint32_t, mr_facts>> facts;
+};
+
+// Makes the handlers of a stream for the place that a clock of the plan is, and probes its sources. `written` has the
+// templates, `unfolded` what the plan was made from. A handler that is captured with others keeps its instance, so the
+// stream cannot have values of its own for it. Throws Failure as prepare() does, MR0403 for a source whose values do not
+// fit into the plan, MR0324 for a handler that cannot be another one.
+MadeStream make_stream(const graph::Graph& written, const graph::Graph& unfolded, const Plan& plan, uint32_t clock,
+                       const graph::Stream& stream, const plugin::Registry& registry, const mr_host& host,
+                       plugin::CallWatch* watch);
+
 } // namespace millrace::plan

@@ -618,6 +618,17 @@ Compiled::Compiled(Pipeline pipeline, const Setup& setup)
   living.insert(this);
 }
 
+exec::NewStream Compiled::stream_for(const graph::Graph& written, uint32_t clock, const std::string& name,
+                                     const Params& fields, exec::StreamDone done) const {
+  graph::Stream stream;
+  stream.name = name;
+  for (const auto& [field, text] : fields) stream.fields.push_back({field, text, {}, {}});
+  const MakesHandlersFor makes_handlers_for(log_);
+  auto made = std::make_shared<plan::MadeStream>(
+      plan::make_stream(written, graph_, plan_, clock, stream, registry_, exec::host_table(), setup_.watch));
+  return {name, std::move(made), std::move(done)};
+}
+
 Compiled::~Compiled() {
   const std::lock_guard lock(living_mutex);
   living.erase(this);

@@ -1,0 +1,214 @@
+// Lets streams come and go; see places.h.
+#include "exec/places.h"
+
+#include <algorithm>
+#include <mutex>
+#include <utility>
+
+#include "exec/build.h"
+#include "exec/failure.h"
+#include "exec/handler_run.h"
+#include "exec/run_state.h"
+#include "exec/source.h"
+#include "exec/tell.h"
+#include "exec/window.h"
+#include "graph/unfold.h"
+
+namespace millrace::exec {
+
+namespace {
+
+const plan::Clock& clock_of(const RunState& run, uint32_t clock) { return run.epoch.plan.clocks[clock]; }
+
+// The handlers of the stream, its sources first, as the plan has them. Not those outside that are on its clock.
+template <class Function>
+void for_each_handler(PaceRun& pace, Function&& function) {
+  for (HandlerRun* step : pace.run->epoch.handlers)
+    if (step->pace->clock == pace.clock && !step->handler->stream.empty()) function(*step);
+}
+
+void give_instance(RunState& run, uint32_t handler, std::unique_ptr<plugin::Instance>& given) {
+  const std::lock_guard lock(run.instances_mutex);
+  HandlerLife& life = *run.lives[handler][0];
+  for (const auto& [name, count] : life.instance->counts()) life.counts_before[name] += count;
+  std::swap(run.live.instances[handler], given);
+  life.instance = run.live.instances[handler].get();
+  life.changes_seen = run.changes_admitted.load();
+  for (HandlerRun* step : run.epoch.handlers)
+    if (step->life == &life) take_instance(run, *step);
+}
+
+// The counters of the place so far: those of the stream that comes begin after them.
+void count_from_here(PaceRun& pace) {
+  PlaceRun& place = pace.clock->place;
+  place.ticks_before = pace.admitted.load(std::memory_order_relaxed);
+  place.late_before = pace.clock->late;
+  place.skipped_before = pace.clock->skipped;
+  place.restarts_before = pace.clock->restarts;
+}
+
+} // namespace
+
+uint32_t take_place(RunState& run, const std::string& set, const std::string& name) {
+  const std::lock_guard lock(run.places_mutex);
+  uint32_t free = plan::kNone, places = 0;
+  for (uint32_t c = 0; c < run.clocks.size(); ++c) {
+    PlaceRun& place = run.clocks[c]->place;
+    if (place.is_there && place.name == name)
+      throw Failure(Error{code::duplicate_name, "there is a stream \"" + name + "\" already", {}, {}, "", ""});
+    if (clock_of(run, c).set != set) continue;
+    ++places;
+    if (free == plan::kNone && !place.is_there && place.vacant.load(std::memory_order_acquire)) free = c;
+  }
+  if (places == 0) throw Failure(code::unknown_set, "there is no set of streams \"" + set + "\"");
+  if (free == plan::kNone)
+    throw Failure(Error{code::no_place,
+                        "\"" + set + "\" has no room for another stream",
+                        {},
+                        {"it has " + std::to_string(places) + " places"},
+                        "",
+                        "max: " + std::to_string(places + 1) + ", in the pipeline"});
+  run.clocks[free]->place.is_there = true;
+  run.clocks[free]->place.name = name;
+  return free;
+}
+
+void give_up_place(RunState& run, uint32_t clock) {
+  const std::lock_guard lock(run.places_mutex);
+  run.clocks[clock]->place.is_there = false;
+  run.notify();
+}
+
+void come(RunState& run, uint32_t clock, NewStream stream) {
+  PlaceRun& place = run.clocks[clock]->place;
+  {
+    const std::lock_guard lock(run.places_mutex);
+    place.coming = std::make_unique<NewStream>(std::move(stream));
+    place.asked.store(true, std::memory_order_release);
+  }
+  run.notify();
+}
+
+void go(RunState& run, const std::string& set, const std::string& name, StreamDone done) {
+  const std::lock_guard lock(run.places_mutex);
+  std::vector<std::string> names;
+  for (uint32_t c = 0; c < run.clocks.size(); ++c) {
+    ClockRun& clock = *run.clocks[c];
+    if (!clock.place.is_there || clock_of(run, c).set.empty() || (!set.empty() && clock_of(run, c).set != set))
+      continue;
+    names.push_back(clock.place.name);
+    if (clock.place.name != name) continue;
+    if (!clock_of(run, c).has_room)
+      throw Failure(Error{code::no_place,
+                          "\"" + name + "\" cannot be removed",
+                          {},
+                          {"its set has no 'max', so its streams stay until they end"},
+                          "",
+                          "max: …, in the pipeline"});
+    if (clock.place.coming || clock.place.leaving)
+      throw Failure(code::no_place, "\"" + name + "\" is about to come or to go");
+    clock.place.leaving = std::move(done);
+    {
+      const std::lock_guard failure_lock(run.failure_mutex);
+      clock.removed.store(true);
+      clock.halted.store(true);
+    }
+    run.notify();
+    return;
+  }
+  throw Failure(Error{code::unknown_stream,
+                      "there is no stream \"" + name + "\"",
+                      {},
+                      {"streams: " + listed_from(name, names)},
+                      nearest_name(name, names),
+                      ""});
+}
+
+std::string name_now(const RunState& run, const plan::HandlerPlan& handler) {
+  if (handler.stream.empty() || !clock_of(run, handler.clock).has_room) return handler.name;
+  const std::lock_guard lock(run.places_mutex);
+  return graph::instance_name(handler.written_as, run.clocks[handler.clock]->place.name);
+}
+
+void vacate(PaceRun& pace) {
+  ClockRun& clock = *pace.clock;
+  RunState& run = *pace.run;
+  for_each_handler(pace, [](HandlerRun& step) {
+    if (!step.life->is_started) return;
+    step.life->is_started = false;
+    if (!step.life->down && step.instance->stop() != MR_OK) say_error(step);
+    step.life->down = false;
+  });
+  StreamDone done;
+  {
+    const std::lock_guard lock(run.places_mutex);
+    clock.place.is_there = false;
+    clock.place.left.store(clock.removed.exchange(false) ? Left::removed : Left::by_itself);
+    done = std::move(clock.place.leaving);
+    clock.place.leaving = nullptr;
+  }
+  clock.place.vacant.store(true, std::memory_order_release);
+  tell_stream_left(pace);
+  run.notify();
+  if (done) done(nullptr);
+}
+
+bool has_come(PaceRun& pace) {
+  PlaceRun& place = pace.clock->place;
+  RunState& run = *pace.run;
+  if (!place.asked.exchange(false, std::memory_order_acquire)) return false;
+  {
+    const std::lock_guard lock(run.places_mutex);
+    for (auto& [handler, instance] : place.coming->made->instances) give_instance(run, handler, instance);
+    for (SourceState& source : pace.clock->sources)
+      for (const auto& [handler, facts] : place.coming->made->facts)
+        if (handler == source.step->plan->handler()) source.rate = rate_of(facts);
+    count_from_here(pace);
+  }
+  {
+    const std::lock_guard lock(run.failure_mutex);
+    pace.clock->failure.reset();
+    pace.clock->failed_in_a_row = 0;
+  }
+  const HandlerRun* failed = nullptr;
+  for_each_handler(pace, [&](HandlerRun& step) {
+    if (failed || step.plan->is<plan::SourceStep>()) return;
+    step.life->is_started = step.instance->reset() == MR_OK && step.instance->start() == MR_OK;
+    if (!step.life->is_started) failed = &step;
+  });
+  if (!failed) return true;
+  const Error error{
+      code::start_failed,
+      name_now(run, *failed->handler) + " (" + failed->handler->type + ") could not start: " + failed->instance->error(),
+      {},
+      {},
+      "",
+      ""};
+  vacate(pace);
+  answer_come(pace, &error);
+  return false;
+}
+
+void answer_come(PaceRun& pace, const Error* error) {
+  PlaceRun& place = pace.clock->place;
+  std::unique_ptr<NewStream> came;
+  {
+    const std::lock_guard lock(pace.run->places_mutex);
+    came = std::move(place.coming);
+  }
+  if (came && came->done) came->done(error);
+}
+
+bool is_set_over(const PaceRun& pace) {
+  const RunState& run = *pace.run;
+  bool by_itself = false;
+  const std::lock_guard lock(run.places_mutex);
+  for (const auto& clock : run.clocks) {
+    if (clock->plan->set != pace.clock->plan->set) continue;
+    if (clock->place.is_there) return false;
+    by_itself = by_itself || clock->place.left.load() == Left::by_itself;
+  }
+  return by_itself;
+}
+
+} // namespace millrace::exec

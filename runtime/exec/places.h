@@ -1,0 +1,73 @@
+// Streams that come and go while the run goes on (batch-design B15). A set with `max` has a place for each stream that
+// may be there at a time: a clock, segments and memory. A stream that is removed, ends or fails leaves its place: its
+// clock ends an epoch (stream_life.h), and its handlers are stopped. One that comes brings instances of its own.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "plan/prepare.h"
+
+namespace millrace::exec {
+
+class RunState;
+struct PaceRun;
+
+// Called once, when the stream has begun or is gone; with an error, if it could not begin. The head's thread calls it,
+// so it must not wait.
+using StreamDone = std::function<void(const Error* error)>;
+
+// A stream that comes. Instances whose place it takes are left in `made`, and whoever holds it destroys them.
+struct NewStream {
+  std::string name;
+  std::shared_ptr<plan::MadeStream> made;
+  StreamDone done;
+};
+
+// Why a place has no stream.
+enum class Left : uint8_t { never_there, removed, by_itself };
+
+// The stream of a clock. Clocks outside sets have one too, which nobody asks for.
+struct PlaceRun {
+  // any, under RunState::places_mutex
+  std::string name;      // of the stream that is there, or was there last; "": none was
+  bool is_there = false; // or about to be
+  std::unique_ptr<NewStream> coming;
+  StreamDone leaving;
+  // any thread reads them
+  std::atomic<bool> asked{false};  // `coming` is set
+  std::atomic<bool> vacant{false}; // no stream is there, and nobody waits for it
+  std::atomic<Left> left{Left::never_there};
+  // Counts of the streams that were there before; under places_mutex
+  uint64_t ticks_before = 0, late_before = 0, skipped_before = 0, restarts_before = 0;
+};
+
+// Takes a free place of the set for a stream of this name, and returns its clock. Throws Failure: MR0324 if there is no
+// free place, MR0203 if there is a stream of this name, MR0321 for a set that the plan does not have.
+uint32_t take_place(RunState& run, const std::string& set, const std::string& name);
+// The stream does not come after all.
+void give_up_place(RunState& run, uint32_t clock);
+// Lets the stream begin in the place that was taken for it.
+void come(RunState& run, uint32_t clock, NewStream stream);
+// Removes a stream. Throws Failure, MR0322: there is none of this name.
+void go(RunState& run, const std::string& set, const std::string& name, StreamDone done);
+
+// The name of a handler now: "draw@gate7" for an instance in whose place the stream gate7 is.
+std::string name_now(const RunState& run, const plan::HandlerPlan& handler);
+
+// For the head of the clock:
+
+// The stream is over. Its handlers are stopped, and the place is free.
+void vacate(PaceRun& pace);
+// True if a stream has come into the vacant place, and its handlers but the sources have started.
+bool has_come(PaceRun& pace);
+// The stream that came has begun, or could not.
+void answer_come(PaceRun& pace, const Error* error);
+// True if all streams of the set are over, and the last of them by itself: no more are waited for.
+bool is_set_over(const PaceRun& pace);
+
+} // namespace millrace::exec
