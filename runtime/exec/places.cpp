@@ -203,10 +203,12 @@ bool is_set_over(const PaceRun& pace) {
   const RunState& run = *pace.run;
   bool by_itself = false;
   const std::lock_guard lock(run.places_mutex);
-  for (const auto& clock : run.clocks) {
-    if (clock->plan->set != pace.clock->plan->set) continue;
-    if (clock->place.is_there) return false;
-    by_itself = by_itself || clock->place.left.load() == Left::by_itself;
+  for (uint32_t c = 0; c < run.clocks.size(); ++c) {
+    const ClockRun& clock = *run.clocks[c];
+    if (clock.plan->set != pace.clock->plan->set) continue;
+    const bool ended = run.epoch.paces[c]->ended.load(std::memory_order_acquire); // a clock's own pace has its number
+    if (clock.place.is_there && !ended) return false;
+    by_itself = by_itself || ended || clock.place.left.load() == Left::by_itself;
   }
   return by_itself;
 }

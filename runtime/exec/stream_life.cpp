@@ -24,6 +24,13 @@ namespace {
 constexpr int64_t kBackOffFirstNs = 100'000'000;
 constexpr int64_t kBackOffMaxNs = 30'000'000'000;
 
+// Has the head look again at that time, or when the run is to end.
+void look_at(PaceRun& pace, int64_t time_ns) {
+  const int64_t duration = pace.run->options.duration_ns;
+  const int64_t end = duration > 0 ? pace.clock->start_ns + duration : INT64_MAX;
+  pace.due_ns.store(std::min(time_ns, end), std::memory_order_relaxed);
+}
+
 void take_stage(PaceRun& pace, Stage stage) {
   pace.clock->stage = stage;
   pace.stirred = true;
@@ -65,7 +72,7 @@ void back_off(PaceRun& pace) {
   const int64_t wait = std::min(kBackOffMaxNs, kBackOffFirstNs << std::min(clock.failed_in_a_row, 20u));
   ++clock.failed_in_a_row;
   clock.begins_at_ns = pace.run->now_ns() + wait;
-  pace.due_ns.store(clock.begins_at_ns, std::memory_order_relaxed);
+  look_at(pace, clock.begins_at_ns);
   take_stage(pace, Stage::down);
   tell_stream_down(pace, wait);
 }
@@ -100,7 +107,7 @@ bool comes_back(const PaceRun& pace) {
 void leave(PaceRun& pace) {
   for (SourceState& source : pace.clock->sources)
     if (source.reader) source.reader->join();
-  pace.due_ns.store(INT64_MAX, std::memory_order_relaxed);
+  look_at(pace, INT64_MAX);
   take_stage(pace, Stage::vacant);
   vacate(pace);
 }
@@ -181,6 +188,7 @@ bool has_begun_anew(PaceRun& pace) {
     comes_back(pace) ? back_off(pace) : leave(pace);
   }
   if (clock.stage == Stage::vacant) {
+    look_at(pace, INT64_MAX);
     if (!has_come(pace)) return false;
     clock.begins_at_ns = pace.run->now_ns();
     take_stage(pace, Stage::down);

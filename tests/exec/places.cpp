@@ -25,12 +25,12 @@ std::map<std::string, std::vector<PlaceNote>> place_notes;
 std::atomic<int> handlers_there{0};
 
 // Counts itself, so that a test sees which handlers are left.
-struct Counted : Handler {
-  Counted() { ++handlers_there; }
-  ~Counted() override { --handlers_there; }
+struct CountsItself : Handler {
+  CountsItself() { ++handlers_there; }
+  ~CountsItself() override { --handlers_there; }
 };
 
-struct PlaceNotes final : Counted {
+struct PlaceNotes final : CountsItself {
   Input<Tensor> in{*this, "in"};
   Param<std::string> name{*this, "name", "", "the stream's"};
   void process(Tick& tick, Cpu&) {
@@ -39,7 +39,7 @@ struct PlaceNotes final : Counted {
   }
 };
 
-struct PlaceSource final : Counted {
+struct PlaceSource final : CountsItself {
   Output<Tensor> out{*this, "out"};
   Param<int64_t> first{*this, "first", 0, "the first value"};
   Param<int64_t> count{*this, "count", 0, "values; 0: endless"};
@@ -89,7 +89,7 @@ struct Visitors {
   size_t stays = 3; // values
   int added = 0, removed = 0, refused = 0;
   bool is_there = false, waits = false;
-  std::string name;
+  std::string name{};
 
   bool move() {
     if (waits) return false;
