@@ -177,13 +177,13 @@ bool has_come(PaceRun& pace) {
     if (!step.life->is_started) failed = &step;
   });
   if (!failed) return true;
-  const Error error{
-      code::start_failed,
-      name_now(run, *failed->handler) + " (" + failed->handler->type + ") could not start: " + failed->instance->error(),
-      {},
-      {},
-      "",
-      ""};
+  const Error error{code::start_failed,
+                    name_now(run, *failed->handler) + " (" + failed->handler->type +
+                        ") could not start: " + failed->instance->error(),
+                    {},
+                    {},
+                    "",
+                    ""};
   vacate(pace);
   answer_come(pace, &error);
   return false;

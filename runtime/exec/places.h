@@ -47,13 +47,13 @@ struct PlaceRun {
 };
 
 // Takes a free place of the set for a stream of this name, and returns its clock. Throws Failure: MR0324 if there is no
-// free place, MR0203 if there is a stream of this name, MR0321 for a set that the plan does not have.
+// free place, MR0303 if there is a stream of this name, MR0320 for a set that the plan does not have.
 uint32_t take_place(RunState& run, const std::string& set, const std::string& name);
 // The stream does not come after all.
 void give_up_place(RunState& run, uint32_t clock);
 // Lets the stream begin in the place that was taken for it.
 void come(RunState& run, uint32_t clock, NewStream stream);
-// Removes a stream. Throws Failure, MR0322: there is none of this name.
+// Removes a stream. Throws Failure: MR0321 if there is none of this name, MR0324 if its set has no room for others.
 void go(RunState& run, const std::string& set, const std::string& name, StreamDone done);
 
 // The name of a handler now: "draw@gate7" for an instance in whose place the stream gate7 is.

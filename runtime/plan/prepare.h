@@ -88,8 +88,8 @@ struct MadeStream {
 
 // Makes the handlers of a stream for the place that a clock of the plan is, and probes its sources. `written` has the
 // templates, `unfolded` what the plan was made from. A handler that is captured with others keeps its instance, so the
-// stream cannot have values of its own for it. Throws Failure as prepare() does, MR0403 for a source whose values do not
-// fit into the plan, MR0324 for a handler that cannot be another one.
+// stream cannot have values of its own for it. Throws Failure as prepare() does, MR0403 for a source whose values do
+// not fit into the plan, MR0324 for a handler that cannot be another one.
 MadeStream make_stream(const graph::Graph& written, const graph::Graph& unfolded, const Plan& plan, uint32_t clock,
                        const graph::Stream& stream, const plugin::Registry& registry, const mr_host& host,
                        plugin::CallWatch* watch);

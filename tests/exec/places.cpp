@@ -4,7 +4,10 @@
 #include <doctest/doctest.h>
 #include <millrace/handler.h>
 
+#include <filesystem>
+#include <future>
 #include <map>
+#include <thread>
 
 #include "exec/virtual_driver.h"
 #include "graph/unfold.h"
@@ -44,8 +47,14 @@ struct PlaceSource final : CountsItself {
   Param<int64_t> first{*this, "first", 0, "the first value"};
   Param<int64_t> count{*this, "count", 0, "values; 0: endless"};
   Param<bool> starts{*this, "starts", true, "else it cannot be started"};
+  Param<int64_t> waits_ms{*this, "waits_ms", 0, "how long a call takes, on a thread of its own"};
   int64_t next = 0;
-  void probe(Facts& facts) override { facts.rate(20); }
+  void probe(Facts& facts) override {
+    facts.rate(20);
+    if (waits_ms == 0) return;
+    facts.waits();
+    facts.live();
+  }
   void configure(const Formats& formats) override { formats.tensor(out, dtype_of<int64_t>(), {1}); }
   void start() override {
     if (!starts) throw std::runtime_error("there is no camera");
@@ -53,6 +62,7 @@ struct PlaceSource final : CountsItself {
   }
   void process(Tick& tick, Cpu&) {
     if (count > 0 && next >= count) return tick.end();
+    if (waits_ms > 0) std::this_thread::sleep_for(std::chrono::milliseconds(waits_ms));
     write_one(out, tick, first + next);
     out.header(tick).pts_ns = next++ * 50 * kMs;
   }
@@ -162,4 +172,229 @@ TEST_CASE("B15: streams that come and go beside eight others take nothing from t
       for (const auto& [name, notes] : alone) CHECK(place_notes[name] == notes);
     }
   }
+}
+
+namespace {
+
+// Does things at times of its own, in virtual time.
+struct Script {
+  device::VirtualTime& time;
+  std::vector<std::pair<int64_t, std::function<void()>>> steps; // by milliseconds
+  size_t next = 0;
+  bool move() {
+    if (next == steps.size() || time.now_ns() < steps[next].first * kMs) return false;
+    steps[next++].second();
+    return true;
+  }
+};
+
+Ran drive(Compiled& compiled, std::vector<std::pair<int64_t, std::function<void()>>> steps) {
+  compiled.live().start();
+  Script script{compiled.time(), std::move(steps)};
+  exec::VirtualDriver driver(compiled.time());
+  driver.add(compiled.live());
+  driver.add([&] { return script.move(); });
+  driver.drive();
+  return compiled.wait();
+}
+
+struct PlaceHouse {
+  graph::Graph graph;
+  Compiled compiled;
+  std::vector<std::string> answers;
+  PlaceHouse(const std::string& clock, int count, int max, const std::string& more = "", Setup setup = place_setup())
+      : graph(written(clock, count, max, more)), compiled(pipeline_of(graph), limited(setup)) {
+    place_notes.clear();
+  }
+  static Pipeline pipeline_of(const graph::Graph& graph) {
+    Pipeline pipeline;
+    pipeline.graph = graph::unfold(graph);
+    return pipeline;
+  }
+  static Setup limited(Setup setup) {
+    setup.options.duration_ns = 2'000 * kMs;
+    return setup;
+  }
+  exec::StreamDone note(const std::string& what) {
+    return [this, what](const Error* error) { answers.push_back(what + (error ? ": " + error->what : "")); };
+  }
+  void add(const std::string& name, const Params& fields) {
+    const uint32_t clock = compiled.live().take_place("cameras", name);
+    compiled.live().add(clock, compiled.stream_for(graph, clock, name, fields, note("added " + name)));
+  }
+  void remove(const std::string& name) { compiled.live().remove("", name, note("removed " + name)); }
+  std::string refusal_of(const std::function<void()>& call) {
+    try {
+      call();
+    } catch (const Failure& failure) {
+      return format_code(failure.error().code) + " " + failure.error().what;
+    }
+    return "";
+  }
+};
+
+} // namespace
+
+TEST_CASE("B15: a reader of all streams has an entry for each place, which is empty where no stream is") {
+  {
+    PlaceHouse house("{ mode: realtime, rate: 20 }", 2, 4,
+                     "  all: { type: t.sink, clock: wall, log: all, input: { from: relay, policy: latest } }\n");
+    const Ran ran = drive(house.compiled, {{420,
+                                            [&] {
+                                              house.add("late", {{"first", "7000"}});
+                                            }},
+                                           {1210, [&] { house.remove("late"); }}});
+    REQUIRE_MESSAGE(ran.ok, ran.error.what);
+    CHECK(house.answers == std::vector<std::string>{"added late", "removed late"});
+    const std::vector<Seen> seen = ran.seen("all");
+    REQUIRE(seen.size() >= 19);
+    CHECK(seen[2].values.size() == 4);
+    CHECK(seen[3].values[2] == kEmpty);
+    CHECK(seen[7].values[2] >= 7000);
+    CHECK(seen[7].values[3] == kEmpty);
+    CHECK(seen[7].values[1] >= 100);
+    CHECK(ran.report.streams.size() == 2);   // who was removed is gone
+    CHECK(place_notes["late"].size() == 17); // from the beat at 450 ms to that at 1250 ms, when the script looks
+  }
+}
+
+TEST_CASE("B15: what is refused of streams that come and go, and leaves the place free") {
+  PlaceHouse house("{ mode: realtime, rate: 20 }", 2, 3);
+  std::vector<std::string> refusals;
+  const Ran ran = drive(
+      house.compiled, {{100,
+                        [&] {
+                          refusals.push_back(house.refusal_of([&] { house.add("s1", {{"first", "0"}}); }));
+                          refusals.push_back(house.refusal_of([&] { house.remove("s7"); }));
+                          refusals.push_back(house.refusal_of([&] { house.compiled.live().take_place("doors", "a"); }));
+                          refusals.push_back(house.refusal_of([&] {
+                            const uint32_t clock = house.compiled.live().take_place("cameras", "a");
+                            const std::string why =
+                                house.refusal_of([&] { house.compiled.stream_for(house.graph, clock, "a", {}, {}); });
+                            refusals.push_back(why);
+                            house.compiled.live().give_up_place(clock);
+                          }));
+                          house.add("gone", {{"first", "0"}, {"source.starts", "false"}});
+                        }},
+                       {300,
+                        [&] {
+                          house.add("a", {{"first", "50"}, {"source.count", "3"}});
+                        }},
+                       {400, [&] { refusals.push_back(house.refusal_of([&] {
+                                     house.add("b", {{"first", "0"}});
+                                   })); }},
+                       {900, [&] {
+                          house.add("b", {{"first", "90"}});
+                        }}});
+  REQUIRE_MESSAGE(ran.ok, ran.error.what);
+  CHECK(refusals == std::vector<std::string>{
+                        "MR0303 there is a stream \"s1\" already",
+                        "MR0321 there is no stream \"s7\"",
+                        "MR0320 there is no set of streams \"doors\"",
+                        "MR0322 source.first has {first}, and the stream 'a' of 'cameras' has no such field",
+                        "",
+                        "MR0324 \"cameras\" has no room for another stream",
+                    });
+  CHECK(house.answers == std::vector<std::string>{
+                             "added gone: source@gone (p.source) could not start: there is no camera",
+                             "added a",
+                             "added b",
+                         });
+  CHECK(place_notes["a"].size() == 3); // it ended by itself, and its place was free
+  CHECK(place_notes["b"][0].value == 90);
+  CHECK(place_notes["b"].size() == 22);
+}
+
+TEST_CASE("B15: a set is over when its streams have ended, whatever room it has") {
+  for (const std::string clock : {"{ mode: realtime, rate: 20 }", "{ mode: free }"}) {
+    PlaceHouse house(clock, 2, 4);
+    for (graph::Handler& handler : house.graph.handlers)
+      if (handler.name == "source") handler.params.push_back({"count", "5", {}, {}});
+    Setup setup = place_setup();
+    Compiled compiled(PlaceHouse::pipeline_of(house.graph), setup);
+    const Ran ran = compiled.run();
+    REQUIRE_MESSAGE(ran.ok, ran.error.what);
+    CHECK(place_notes["s1"].size() == 5);
+    REQUIRE(ran.report.streams.size() == 2);
+    CHECK(ran.report.streams[1].state == "ended");
+    CHECK(ran.report.streams[1].ticks == 5);
+  }
+}
+
+TEST_CASE("B15: a stream that comes has the values of the pipeline, whatever was changed for the one before it") {
+  PlaceHouse house("{ mode: realtime, rate: 10 }", 1, 2);
+  const Ran ran = drive(
+      house.compiled,
+      {{100,
+        [&] {
+          house.add("a", {{"first", "0"}});
+        }},
+       {300,
+        [&] {
+          house.compiled.live().set({{"relay@a", "add", "5000"}});
+        }},
+       {600, [&] { house.remove("a"); }},
+       {700,
+        [&] {
+          house.add("b", {{"first", "0"}});
+        }},
+       {900, [&] {
+          CHECK(house.refusal_of([&] { house.compiled.live().set({{"relay@a", "add", "1"}}); }).starts_with("MR0301"));
+        }}});
+  REQUIRE_MESSAGE(ran.ok, ran.error.what);
+  CHECK(place_notes["a"].front().value == 0);
+  CHECK(place_notes["a"].back().value > 5000);
+  REQUIRE(!place_notes["b"].empty());
+  for (const PlaceNote& note : place_notes["b"]) CHECK(note.value < 100);
+  CHECK(ran.report.streams[1].name == "b");
+}
+
+namespace {
+
+size_t entries_of(const std::string& folder) {
+  size_t count = 0;
+  for ([[maybe_unused]] const auto& entry : std::filesystem::directory_iterator(folder)) ++count;
+  return count;
+}
+
+} // namespace
+
+TEST_CASE("B15: in threads, with sources that block: no thread, file or handler is left") {
+  Setup setup;
+  setup.workers = 2;
+  setup.more = &place_plugin();
+  graph::Graph graph = written("{ mode: source }", 2, 3);
+  for (graph::Handler& handler : graph.handlers)
+    if (handler.name == "source") handler.params.push_back({"waits_ms", "1", {}, {}});
+  place_notes.clear();
+  Compiled compiled(PlaceHouse::pipeline_of(graph), setup);
+  const int made = handlers_there;
+  compiled.live().start();
+  size_t threads = 0, files = 0;
+  for (int visit = 0; visit < 60; ++visit) {
+    const std::string name = "v" + std::to_string(visit);
+    std::promise<bool> begun, gone;
+    {
+      const uint32_t clock = compiled.live().take_place("cameras", name);
+      compiled.live().add(clock, compiled.stream_for(graph, clock, name, {{"first", "7"}},
+                                                     [&](const Error* error) { begun.set_value(!error); }));
+    }
+    REQUIRE(begun.get_future().get());
+    for (size_t seen = 0; seen < 2;) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(1));
+      const std::lock_guard lock(place_mutex);
+      seen = place_notes[name].size();
+    }
+    compiled.live().remove("cameras", name, [&](const Error*) { gone.set_value(true); });
+    REQUIRE(gone.get_future().get());
+    if (visit == 2) threads = entries_of("/proc/self/task"), files = entries_of("/proc/self/fd");
+  }
+  CHECK(entries_of("/proc/self/task") == threads);
+  CHECK(entries_of("/proc/self/fd") == files);
+  CHECK(handlers_there == made);
+  compiled.live().stop();
+  const Ran ran = compiled.wait();
+  REQUIRE_MESSAGE(ran.ok, ran.error.what);
+  CHECK(ran.report.streams.size() == 2);
+  CHECK(place_notes["s0"].size() > 60);
 }
