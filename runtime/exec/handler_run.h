@@ -90,7 +90,7 @@ struct alignas(64) HandlerLife {
   int64_t restart_at_ns = 0;
   uint32_t restarts = 0;
   bool down = false, drained = false;
-  std::atomic<size_t> changes_seen{0}; // live parameters: how many of RunState::changes were looked at
+  std::atomic<size_t> changes_seen{0}; // live parameters: changes with a lower number were looked at
   std::atomic<uint64_t> errors{0};     // any
   // any, under failure_mutex. The sentence of the first failure of any lane that the policy passed over; only the first
   // lane keeps it.
