@@ -167,11 +167,14 @@ int set(const SetCommand& command) {
   try {
     ordered_json json = json_of(run);
     json["ticks"] = result ? result->at("ticks") : nullptr;
+    if (result && result->contains("ended")) json["ended"] = result->at("ended");
     if (command.json) {
       write_file("-", json.dump(2) + "\n");
       return kDone;
     }
-    const std::string when = result ? ticks_words(json["ticks"]) : "from the next tick on; none has begun for 5 s";
+    std::string when = result ? ticks_words(json["ticks"]) : "from the next tick on; none has begun for 5 s";
+    for (const ordered_json& clock : json.value("ended", ordered_json::array()))
+      when += ", " + clock.get<std::string>() + " has ended";
     std::string text;
     for (const auto& [key, value] : changes.items())
       text += fmt::format("{}={} {}\n", key, printable(value.get<std::string>()), when);

@@ -64,6 +64,7 @@ void end(PaceRun& pace) {
   }
   pace.due_ns.store(INT64_MAX, std::memory_order_relaxed);
   pace.ended.store(true, std::memory_order_release);
+  if (pace.plan->kind == plan::PaceKind::clock) give_up_changes(*pace.run, pace.plan->clock);
   pace.run->notify();
   tell_clock_ended(pace);
 }
@@ -73,31 +74,30 @@ void end(PaceRun& pace) {
 // requests wait for the next tick: a request takes effect as a whole, and requests take effect in their order.
 void admit_changes(PaceRun& pace, uint64_t index, bool asked) {
   RunState& run = *pace.run;
-  std::vector<std::shared_ptr<RunState::Request>> taken;
-  {
-    const std::lock_guard lock(run.changes_mutex);
-    const auto is_late = [&](const RunState::Change& change) {
-      return change.at_index == UINT64_MAX &&
-             std::any_of(pace.clock->sources.begin(), pace.clock->sources.end(),
-                         [&](const SourceState& source) { return source.step->plan->handler() == change.handler; });
-    };
-    if (asked && std::any_of(run.requested.begin(), run.requested.end(), is_late)) return;
-    std::vector<RunState::Change> others;
-    for (RunState::Change& change : run.requested) {
-      const bool mine = run.epoch.plan.handlers[change.handler].clock == pace.plan->clock;
-      if (!mine || (change.at_index != UINT64_MAX && change.at_index > index)) {
-        others.push_back(std::move(change));
-        continue;
-      }
-      change.at_index = index;
-      if (change.request) note_taken(*pace.clock->plan, index, std::move(change.request), taken);
-      run.changes.push_back(std::move(change));
+  const std::lock_guard lock(run.changes_mutex);
+  const auto is_late = [&](const RunState::Change& change) {
+    return change.at_index == UINT64_MAX &&
+           std::any_of(pace.clock->sources.begin(), pace.clock->sources.end(),
+                       [&](const SourceState& source) { return source.step->plan->handler() == change.handler; });
+  };
+  if (asked && std::any_of(run.requested.begin(), run.requested.end(), is_late)) return;
+  size_t admitted = run.changes_admitted.load(std::memory_order_relaxed);
+  forget_taken(run);
+  std::vector<RunState::Change> others;
+  for (RunState::Change& change : run.requested) {
+    const bool mine = run.epoch.plan.handlers[change.handler].clock == pace.plan->clock;
+    if (!mine || (change.at_index != UINT64_MAX && change.at_index > index)) {
+      others.push_back(std::move(change));
+      continue;
     }
-    run.requested = std::move(others);
-    run.changes_admitted.store(run.changes.size(), std::memory_order_release);
-    run.changes_waiting.store(!run.requested.empty(), std::memory_order_relaxed);
+    change.at_index = index;
+    change.number = admitted++;
+    if (change.request) run.changes_untold.store(true, std::memory_order_relaxed);
+    run.changes.push_back(std::move(change));
   }
-  for (const auto& request : taken) request->on_taken(request->taken);
+  run.requested = std::move(others);
+  run.changes_admitted.store(admitted, std::memory_order_release);
+  run.changes_waiting.store(!run.requested.empty(), std::memory_order_relaxed);
 }
 
 // Stores what steps of other paces read of a tick. Called before `admitted` is stored.
@@ -271,6 +271,8 @@ bool admit_clock_tick(PaceRun& pace) {
     if (!pace.clock->plan->comes_again()) end(pace);
     return false;
   }
+  // Not before it is certain: the source of a tick to come may say that there is none.
+  if (pace.run->changes_untold.load(std::memory_order_relaxed)) tell_taken(*pace.run, pace.plan->clock, ordinal);
   pace.clock->last_media_ns = info.media_time_ns;
   if (pace.clock->first_of_epoch) [[unlikely]]
     mark_first_values(pace);

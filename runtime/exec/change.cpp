@@ -6,6 +6,7 @@
 #include <string>
 #include <utility>
 
+#include "exec/handler_run.h"
 #include "observe/error.h"
 #include "plan/format_text.h"
 #include "plugin/registry.h"
@@ -121,13 +122,78 @@ void ask_for(const RunState& run, std::vector<RunState::Change>& changes, const 
   for (RunState::Change& change : changes) change.request = request;
 }
 
-void note_taken(const plan::Clock& clock, uint64_t index, std::shared_ptr<RunState::Request> request,
-                std::vector<std::shared_ptr<RunState::Request>>& taken) {
-  const std::string name = name_of(clock);
+void forget_taken(RunState& run) {
+  if (run.options.keep_changes) return;
+  std::erase_if(run.changes, [&](const RunState::Change& change) {
+    const auto& lanes = run.lives[change.handler];
+    return !change.request && std::all_of(lanes.begin(), lanes.end(),
+                                          [&](const auto& life) { return life->changes_seen > change.number; });
+  });
+}
+
+namespace {
+
+using Requests = std::vector<std::shared_ptr<RunState::Request>>;
+
+// The change takes effect on that tick of its clock; kNoTickTook: on none. Adds its request to `done` once every clock
+// has said so. Under changes_mutex.
+void note_taken(const RunState& run, RunState::Change& change, uint64_t index, Requests& done) {
+  const auto request = std::exchange(change.request, nullptr);
+  if (!request) return;
+  const std::string name = name_of(run.epoch.plan.clocks[run.epoch.plan.handlers[change.handler].clock]);
   for (const TickOfClock& known : request->taken)
     if (known.clock == name) return;
   request->taken.push_back({name, index});
-  if (request->taken.size() == request->clocks) taken.push_back(std::move(request));
+  if (request->taken.size() == request->clocks) done.push_back(request);
+}
+
+// The same for those changes that were admitted for a tick of the clock. Under changes_mutex.
+void note_admitted(RunState& run, uint32_t clock, uint64_t index, Requests& done) {
+  bool untold = false;
+  for (RunState::Change& change : run.changes) {
+    if (run.epoch.plan.handlers[change.handler].clock == clock) note_taken(run, change, index, done);
+    untold = untold || change.request;
+  }
+  run.changes_untold.store(untold, std::memory_order_relaxed);
+}
+
+void tell(const Requests& done) {
+  for (const auto& request : done) request->on_taken(request->taken);
+}
+
+} // namespace
+
+void tell_taken(RunState& run, uint32_t clock, uint64_t index) {
+  Requests done;
+  {
+    const std::lock_guard lock(run.changes_mutex);
+    note_admitted(run, clock, index, done);
+  }
+  tell(done);
+}
+
+void give_up_changes(RunState& run, uint32_t clock) {
+  Requests done;
+  {
+    const std::lock_guard lock(run.changes_mutex);
+    note_admitted(run, clock, kNoTickTook, done);
+    std::vector<RunState::Change> others;
+    for (RunState::Change& change : run.requested) {
+      if (run.epoch.plan.handlers[change.handler].clock == clock)
+        note_taken(run, change, kNoTickTook, done);
+      else
+        others.push_back(std::move(change));
+    }
+    run.requested = std::move(others);
+    run.changes_waiting.store(!run.requested.empty(), std::memory_order_relaxed);
+  }
+  tell(done);
+}
+
+void give_up_late_changes(RunState& run, const std::vector<RunState::Change>& changes) {
+  for (const RunState::Change& change : changes)
+    if (const uint32_t clock = run.epoch.plan.handlers[change.handler].clock; is_over(run, clock))
+      give_up_changes(run, clock);
 }
 
 } // namespace millrace::exec

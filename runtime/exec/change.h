@@ -17,9 +17,17 @@ std::vector<RunState::Change> check_changes(const RunState& run, const std::vect
 // Makes one request of these changes.
 void ask_for(const RunState& run, std::vector<RunState::Change>& changes, const ChangesTaken& on_taken);
 
-// A change of the request takes effect on that tick. Adds the request to `taken` once every clock has taken its part.
-// Called under changes_mutex.
-void note_taken(const plan::Clock& clock, uint64_t index, std::shared_ptr<RunState::Request> request,
-                std::vector<std::shared_ptr<RunState::Request>>& taken);
+// The clock begins this tick, and so takes the changes of its handlers that were admitted for it. Tells whoever asked
+// for them, if this is the last clock of the request.
+void tell_taken(RunState& run, uint32_t clock, uint64_t index);
+
+// Forgets the changes that all lanes of their handlers have taken in. Called under changes_mutex.
+void forget_taken(RunState& run);
+
+// The clock admits no more ticks: none takes what was asked of its handlers and not told yet. Tells whoever asked. Any
+// thread.
+void give_up_changes(RunState& run, uint32_t clock);
+// The same for those clocks of the changes that are over already.
+void give_up_late_changes(RunState& run, const std::vector<RunState::Change>& changes);
 
 } // namespace millrace::exec

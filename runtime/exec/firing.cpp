@@ -211,10 +211,11 @@ void fail_outside_process(HandlerRun& step, uint64_t ordinal) {
 void apply_changes(HandlerRun& step, uint64_t index) {
   RunState& run = *step.run;
   const std::lock_guard lock(run.changes_mutex);
-  for (; step.life->changes_seen < run.changes.size(); ++step.life->changes_seen) {
-    const RunState::Change& change = run.changes[step.life->changes_seen];
-    if (&run.epoch.plan.handlers[change.handler] != step.handler) continue; // perhaps of another clock
-    if (change.at_index > index) return;                                    // those after it are no earlier
+  for (const RunState::Change& change : run.changes) {
+    const bool is_mine = &run.epoch.plan.handlers[change.handler] == step.handler; // else perhaps of another clock
+    if (!is_mine || change.number < step.life->changes_seen) continue;
+    step.life->changes_seen = change.number;
+    if (change.at_index > index) return; // those after it are no earlier
     try {
       step.instance->set_param(change.param, change.text, {});
     } catch (const Failure& refused) { // its declaration allows it, but the handler's own type cannot hold it
@@ -222,6 +223,7 @@ void apply_changes(HandlerRun& step, uint64_t index) {
         run.options.on_message(std::string("warning: a change was refused: ") + refused.what());
     }
   }
+  step.life->changes_seen = run.changes_admitted.load(std::memory_order_relaxed);
 }
 
 void stamp(StepRun& step, uint64_t ordinal) {

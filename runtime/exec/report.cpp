@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <deque>
+#include <tuple>
 
 #include "exec/channel.h"
 #include "exec/copy_step.h"
@@ -15,6 +16,7 @@
 #include "exec/sink_latency.h"
 #include "exec/source.h"
 #include "exec/window.h"
+#include "exec/written_edges.h"
 #include "graph/unfold.h"
 #include "observe/histogram.h"
 
@@ -189,12 +191,10 @@ void add_counts(const CountsByCause& counts, CountsByCause& sum) {
 void report_edges(const RunState& run, Report& report, LostByClock& lost_by_clock) {
   const Epoch& epoch = run.epoch;
   ByName<EdgeReport> sums;
+  const WrittenEdges written(epoch);
   for (const plan::EdgePlan& edge : epoch.plan.edges) {
     EdgeReport out;
-    out.from = graph::written_name(edge.from);
-    out.to = graph::written_name(edge.to);
-    if (out.from != edge.from && out.to == edge.to)
-      out.to = edge.to.substr(0, edge.to.find('[')); // a list over streams
+    std::tie(out.from, out.to) = written.names_of(edge);
     out.policy = policy_name(edge);
     const uint32_t index = static_cast<uint32_t>(&edge - epoch.plan.edges.data());
     for (const HandlerRun* step : epoch.handlers) { // its lanes

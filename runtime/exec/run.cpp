@@ -203,9 +203,12 @@ void Run::set(const std::vector<ParamChange>& changes, const ChangesTaken& on_ta
   RunState& run = *state_;
   std::vector<RunState::Change> checked = check_changes(run, changes);
   if (on_taken) ask_for(run, checked, on_taken);
-  const std::lock_guard lock(run.changes_mutex);
-  for (RunState::Change& change : checked) run.requested.push_back(std::move(change));
-  run.changes_waiting.store(!run.requested.empty());
+  {
+    const std::lock_guard lock(run.changes_mutex);
+    run.requested.insert(run.requested.end(), checked.begin(), checked.end());
+    run.changes_waiting.store(!run.requested.empty());
+  }
+  give_up_late_changes(run, checked);
 }
 
 uint32_t Run::take_place(const std::string& set, const std::string& name) {

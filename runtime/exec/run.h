@@ -55,6 +55,8 @@ struct AppliedChange {
   uint64_t tick;
   ParamChange change;
 };
+// For a clock that ended before a tick of it took the changes.
+inline constexpr uint64_t kNoTickTook = UINT64_MAX;
 struct TickOfClock {
   std::string clock;
   uint64_t tick;
@@ -133,6 +135,9 @@ struct RunOptions {
   // The same of the other nodes, which the idle report tells too. Called from the monitor while nothing moves. Null:
   // there are none.
   std::function<std::vector<std::string>()> waiting_elsewhere;
+  // True: changes() has all changes so far, for a script. False: it forgets those that their handlers have taken in, so
+  // that they do not pile up in a run that lasts.
+  bool keep_changes = false;
   // A script of live changes, applied at their ticks (replays what changes() recorded).
   std::vector<AppliedChange> script;
 };
@@ -182,7 +187,8 @@ class Run {
   void add(uint32_t clock, NewStream stream);
   // `set` "": any. Returns at once; `done` is called when the stream is gone.
   void remove(const std::string& set, const std::string& name, StreamDone done);
-  // The changes so far, each with its tick. They can be given back as RunOptions::script.
+  // The changes that are kept, each with its tick (RunOptions::keep_changes). They can be given back as
+  // RunOptions::script.
   std::vector<AppliedChange> changes() const;
   uint64_t ticks() const;
   // Reports what the run has done so far. It costs the caller some microseconds a handler, and the run nothing. In

@@ -90,13 +90,15 @@ class RunState {
     uint32_t handler;
     std::string param, text;
     uint64_t at_index = UINT64_MAX; // a tick of the handler's clock; UINT64_MAX: the next one that is admitted
-    std::shared_ptr<Request> request = nullptr; // null: nobody asks when it is admitted
+    std::shared_ptr<Request> request = nullptr; // null: nobody asks when it is taken, or its tick has begun
+    size_t number = 0;                          // in `changes`: how many were admitted before it
   };
   std::mutex changes_mutex;
-  std::vector<Change> requested;            // their tick has not come
-  std::vector<Change> changes;              // in the order of their admission, so that those of one clock come by index
-  std::atomic<size_t> changes_admitted{0};  // head, under changes_mutex
+  std::vector<Change> requested; // their tick has not come
+  std::vector<Change> changes;   // by number, so that those of one clock come by index; without those that are taken in
+  std::atomic<size_t> changes_admitted{0};  // head, under changes_mutex: how many there have been
   std::atomic<bool> changes_waiting{false}; // any, under changes_mutex
+  std::atomic<bool> changes_untold{false};  // head, under changes_mutex: one in `changes` still has its request
 
   // built, and start. The trace. Each ring has one writer, except those of devices: any thread that waits may run a
   // device's bodies, so those rings are written under `device_traces`.

@@ -2,7 +2,7 @@
 #include "plan/prepare.h"
 
 #include <algorithm>
-#include <set>
+#include <map>
 #include <string_view>
 #include <tuple>
 #include <unordered_map>
@@ -189,14 +189,36 @@ void configure(plugin::Instance& instance, const Plan& plan, const Step& step) {
   instance.configure(inputs, outputs);
 }
 
-// Ends if mistakes were kept. The instances of a template make the same one at the same place: it is told once.
-void refuse_kept(std::vector<Error>& kept) {
-  std::set<std::tuple<int, std::string, int, int>> told;
-  std::erase_if(kept, [&](const Error& error) {
+// The sentence with templates in the place of their instances.
+std::string of_templates(const graph::Graph& graph, std::string sentence) {
+  if (sentence.find('@') == std::string::npos) return sentence;
+  for (const graph::Handler& handler : graph.handlers)
+    if (const size_t at = sentence.find(handler.name); !handler.written_as.empty() && at != std::string::npos)
+      sentence.replace(at, handler.name.size(), handler.written_as);
+  return sentence;
+}
+
+// The instances of a template make the same mistake at the same place: it is told once. If it is the same in all words,
+// it is the template's; else the first one is told, and stands for the others.
+void tell_once(const graph::Graph& graph, std::vector<Error>& kept) {
+  std::map<std::tuple<int, std::string, int, int, std::string>, Error*> told;
+  std::vector<bool> again;
+  for (Error& error : kept) {
+    const std::string sentence = of_templates(graph, error.what);
+    const bool names_instance = sentence != error.what;
     const Place& place = error.place;
-    return place.line > 0 && error.what.find('@') != std::string::npos &&
-           !told.insert({error.code, place.file, place.line, place.column}).second;
-  });
+    const auto [first, is_new] =
+        told.try_emplace({error.code, place.file, place.line, place.column, names_instance ? "" : sentence}, &error);
+    again.push_back(!is_new && !place.file.empty());
+    if (again.back() && of_templates(graph, first->second->what) == sentence) first->second->what = sentence;
+  }
+  size_t at = 0;
+  std::erase_if(kept, [&](const Error&) { return again[at++]; });
+}
+
+// Ends if mistakes were kept.
+void refuse_kept(const graph::Graph& graph, std::vector<Error>& kept) {
+  tell_once(graph, kept);
   if (!kept.empty()) throw MistakesKept();
 }
 
@@ -244,7 +266,7 @@ Prepared prepare(graph::Graph& graph, const plugin::Registry& registry, const mr
     Draft names{graph, facts, types, {}, {}};
     names.kept = kept;
     resolve(names);
-    refuse_kept(*kept);
+    refuse_kept(graph, *kept);
   }
   refuse_shared_files(graph, facts); // before anything is opened
   auto edges = edges_by_handler(graph);
@@ -269,7 +291,7 @@ Prepared prepare(graph::Graph& graph, const plugin::Registry& registry, const mr
       instances[h].reset();
     });
   }
-  if (kept) refuse_kept(*kept);
+  if (kept) refuse_kept(graph, *kept);
   plan_places(graph, facts);
   return prepared;
 }

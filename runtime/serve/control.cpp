@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <mutex>
 #include <utility>
@@ -31,7 +32,7 @@ class Control::Waiting {
     const std::lock_guard lock(mutex_);
     requests_.erase(number);
   }
-  void answer(uint64_t number, const ordered_json& result) {
+  void answer(uint64_t number, const std::function<std::string(const ordered_json& id)>& line) {
     One one;
     {
       const std::lock_guard lock(mutex_);
@@ -40,7 +41,7 @@ class Control::Waiting {
       one = std::move(found->second);
       requests_.erase(found);
     }
-    if (one.later) one.later(result_line(one.id, result));
+    if (one.later) one.later(line(one.id));
   }
   void end() {
     std::map<uint64_t, One> ended;
@@ -121,6 +122,22 @@ std::vector<exec::ParamChange> changes_of(const Request& request) {
   return read;
 }
 
+// The answer to `set`, once each clock has taken the changes or has ended.
+std::string set_line(const ordered_json& id, const std::vector<exec::TickOfClock>& ticks) {
+  ordered_json taken = ordered_json::object(), ended = ordered_json::array();
+  for (const exec::TickOfClock& tick : ticks) {
+    if (tick.tick == exec::kNoTickTook)
+      ended.push_back(tick.clock);
+    else
+      taken[tick.clock] = tick.tick;
+  }
+  if (taken.empty() && !ended.empty())
+    return error_line(id, Refused(RpcCode::over, "what the changes are for ended before a tick took them"));
+  ordered_json result = {{"ticks", taken}};
+  if (!ended.empty()) result["ended"] = ended;
+  return result_line(id, result);
+}
+
 } // namespace
 
 Control::Control(SteeredRun run) : run_(std::move(run)), waiting_(std::make_shared<Waiting>()) {}
@@ -175,9 +192,7 @@ void Control::set(Call& call) {
   call.comes_later = true;
   try {
     run_.set(changes, [waiting = waiting_, number](const std::vector<exec::TickOfClock>& ticks) {
-      ordered_json taken = ordered_json::object();
-      for (const exec::TickOfClock& tick : ticks) taken[tick.clock] = tick.tick;
-      waiting->answer(number, {{"ticks", taken}});
+      waiting->answer(number, [&](const ordered_json& id) { return set_line(id, ticks); });
     });
   } catch (const Failure&) {
     waiting_->forget(number);

@@ -2,7 +2,9 @@
 // as text (message.h), and socket.h carries them.
 //
 //   hello {protocol, role}   the version of the program, the pipeline, and the role that is granted: watch or steer
-//   set {changes}            live parameters, as {"blur.sigma": 4}; the tick of each clock from which they count
+//   set {changes}            live parameters, as {"blur.sigma": 4}; the tick of each clock from which they count, and
+//   the
+//                            clocks that have ended
 //   stop                     sources end and the run drains, as after a first signal
 //
 // hello comes first; set and stop need the role steer. A further method is a function and a line in the table of

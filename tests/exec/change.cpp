@@ -1,8 +1,11 @@
 // Requests for live changes: the ticks that whoever asks is told, and requests that are refused.
 #include <doctest/doctest.h>
+#include <millrace/handler.h>
 
 #include <algorithm>
+#include <functional>
 #include <future>
+#include <map>
 #include <mutex>
 #include <vector>
 
@@ -36,6 +39,25 @@ Error refused_change(Compiled& compiled, const std::string& handler, const std::
     return failure.error();
   }
   return {};
+}
+
+// Passes on, and asks for changes while stream b is in the call of its tick 2.
+struct Asks final : Handler {
+  static inline std::function<void()> at_tick_2_of_b;
+  Input<Tensor> in{*this, "in"};
+  Output<Tensor> out{*this, "out", forward(in)};
+  Param<std::string> stream{*this, "stream", "", "the handler's"};
+  void process(Tick& tick, Cpu&) {
+    if (*stream == "b" && tick.index() == 2 && at_tick_2_of_b) at_tick_2_of_b();
+    out.forward(tick, in);
+  }
+};
+
+const mr_plugin& asking_plugin() {
+  static const mr_handler_type type = detail::Type<Asks>::table("c.asks", "Asks for changes", "");
+  static const mr_handler_type* const pointers[] = {&type};
+  static const mr_plugin plugin = {sizeof(mr_plugin), MR_ABI_VERSION, "asking", "1", pointers, 1, 0};
+  return plugin;
 }
 
 } // namespace
@@ -101,7 +123,7 @@ handlers:
     }
 }
 
-TEST_CASE("2.7: who asks for changes that no tick takes any more is never told") {
+TEST_CASE("2.7: who asks for changes that no tick takes any more is told so") {
   Pipeline p;
   add_counted(p, "");
   Setup setup;
@@ -109,9 +131,69 @@ TEST_CASE("2.7: who asks for changes that no tick takes any more is never told")
   Compiled compiled(p, setup);
   compiled.live().start();
   while (!compiled.live().finished()) std::this_thread::yield();
-  compiled.live().set({{"relay", "add", "1"}},
-                      [](const std::vector<exec::TickOfClock>&) { FAIL("no tick can have taken them"); });
+  std::vector<exec::TickOfClock> told;
+  compiled.live().set({{"relay", "add", "1"}}, [&](const std::vector<exec::TickOfClock>& ticks) { told = ticks; });
   REQUIRE(compiled.wait().ok);
+  REQUIRE(told.size() == 1);
+  CHECK(told[0].tick == exec::kNoTickTook);
+}
+
+TEST_CASE("2.7: who asks for changes of several clocks is told which ended or failed before they took them") {
+  for (const std::string fate : {"fails", "ends", "all end"}) {
+    CAPTURE(fate);
+    std::string text = R"(version: 1
+streams: { cameras: { items: { a: { count: 9, fail: -1 }, b: { count: COUNT, fail: FAIL } } } }
+clocks: { cameras: { mode: realtime, rate: 100 } }
+handlers:
+  source: { type: t.count, for_each: cameras, count: "{count}" }
+  asks:   { type: c.asks, for_each: cameras, input: source, stream: "{stream}" }
+  relay:  { type: t.relay, for_each: cameras, input: asks, fail_at: "{fail}" }
+  sink:   { type: t.sink, for_each: cameras, input: relay, log: "{stream}" }
+)";
+    text.replace(text.find("COUNT"), 5, fate == "ends" ? "3" : "9");
+    text.replace(text.find("FAIL"), 4, fate == "fails" ? "2" : "-1");
+    Pipeline p;
+    p.graph = graph::unfold(graph::parse_yaml(text, "fates.yaml"));
+    Setup setup;
+    setup.virtual_time = true;
+    setup.more = &asking_plugin();
+    if (fate == "all end") setup.options.ticks_max = 3;
+    Compiled compiled(p, setup);
+    std::map<std::string, uint64_t> told;
+    int times = 0;
+    Asks::at_tick_2_of_b = [&] {
+      compiled.live().set({{"relay", "add", "1000"}}, [&](const std::vector<exec::TickOfClock>& ticks) {
+        for (const exec::TickOfClock& tick : ticks) told[tick.clock] = tick.tick;
+        ++times;
+      });
+    };
+    REQUIRE(compiled.run().ok);
+    Asks::at_tick_2_of_b = nullptr;
+    CHECK(times == 1);
+    CHECK(told ==
+          std::map<std::string, uint64_t>{{"a", fate == "all end" ? exec::kNoTickTook : 3}, {"b", exec::kNoTickTook}});
+    CHECK(compiled.seen("a").back().values[0] == (fate == "all end" ? 2 : 1008));
+  }
+}
+
+TEST_CASE("2.7: changes that all lanes of their handlers have taken in are not kept") {
+  Pipeline p;
+  add_counted(p, "a");
+  add_counted(p, "b");
+  Setup setup;
+  setup.workers = 2;
+  Compiled compiled(p, setup);
+  compiled.live().start();
+  for (int i = 0; i < 200; ++i) {
+    std::promise<void> taken;
+    compiled.live().set({{"arelay", "add", std::to_string(i)}, {"brelay", "add", std::to_string(i)}},
+                        [&](const std::vector<exec::TickOfClock>&) { taken.set_value(); });
+    taken.get_future().get();
+  }
+  compiled.live().stop();
+  REQUIRE(compiled.wait().ok);
+  CHECK(compiled.live().changes().size() < 20); // of 400: those of ticks that were in flight at the last admission
+  CHECK(compiled.seen("aasked").back().values[0] == static_cast<int64_t>(compiled.seen("aasked").back().index) + 199);
 }
 
 TEST_CASE("2.7: a refused change names what is near, what can change, and who would have to be asked") {

@@ -320,6 +320,7 @@ TEST_CASE("2.6: a failure in a thread of the handler's own ends the run, or is t
 
 TEST_CASE("2.7: what another thread changes while it runs is recorded, and the record replays to the same values") {
   Setup setup = life_setup(3);
+  setup.options.keep_changes = true;
   Pipeline p = counting_pipeline("changed", 0);
   Compiled compiled(p, setup);
   compiled.live().start();

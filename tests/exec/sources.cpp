@@ -181,6 +181,7 @@ Pipeline source_to_sink(const std::string& type, const Params& params, const std
 Setup virtual_setup() {
   Setup setup;
   setup.virtual_time = true;
+  setup.options.keep_changes = true;
   setup.more = &source_plugin();
   return setup;
 }

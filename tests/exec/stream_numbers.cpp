@@ -146,6 +146,9 @@ handlers:
       CHECK(compiled.regions().empty() == (device == "cpu"));
       const Ran ran = compiled.run();
       REQUIRE_MESSAGE(ran.ok, ran.error.what);
+      uint64_t launches = 0;
+      for (const RegionReport& region : ran.report.regions) launches += region.launches;
+      CHECK((launches > 0) == (device == "cuda:0" && captured));
       CHECK(noted["over"] == kOwn);
       CHECK(noted["pass"] == Numbers{{0, 2}, {1, 2}, {2, 2}});
     }

@@ -2,6 +2,7 @@
 #include <doctest/doctest.h>
 #include <millrace/handler.h>
 
+#include <algorithm>
 #include <map>
 #include <random>
 
@@ -211,4 +212,32 @@ handlers:
   CHECK(!all.ok);
   CHECK(all.error.notes.back() == "every stream of its set has failed");
   CHECK(all.report.streams[1].error.find("failed at tick 4") != std::string::npos);
+}
+
+TEST_CASE("B17: the report names an edge from one stream's instance as it was written, and others without streams") {
+  Pipeline pipeline;
+  pipeline.graph = graph::unfold(graph::parse_yaml(R"(version: 1
+streams: { cameras: { items: { a: {}, b: {}, c: {} } } }
+clocks: { cameras: { mode: free }, wall: { mode: free } }
+handlers:
+  source: { type: t.count, for_each: cameras, count: 3 }
+  relay:  { type: t.relay, for_each: cameras, input: source }
+  other:  { type: t.relay, for_each: cameras, input: { from: source@b, policy: latest } }
+  save:   { type: t.sink, input: relay@b, log: saved }
+  wall:
+    type: t.sink
+    clock: wall
+    log: wall
+    input: [{ from: other, policy: latest }, { from: relay@c, policy: latest }]
+)",
+                                                   "edges.yaml"));
+  Setup setup;
+  setup.virtual_time = true;
+  const Ran ran = run(pipeline, setup);
+  REQUIRE_MESSAGE(ran.ok, ran.error.what);
+  std::vector<std::string> edges;
+  for (const EdgeReport& edge : ran.report.edges) edges.push_back(edge.from + " → " + edge.to);
+  std::sort(edges.begin(), edges.end());
+  CHECK(edges == std::vector<std::string>{"other.out → wall.in", "relay@b.out → save.in[0]", "relay@c.out → wall.in[3]",
+                                          "source.out → relay.in", "source@b.out → other.in"});
 }

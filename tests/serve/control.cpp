@@ -139,6 +139,20 @@ TEST_CASE("set is answered when the changes are taken, with the tick of each clo
   CHECK(steered.later.size() == 1);
 }
 
+TEST_CASE("set says which clocks have ended, and that the changes came too late if all have") {
+  Steered steered;
+  steered.greet("steer");
+  const std::string set =
+      R"({"jsonrpc": "2.0", "id": "a", "method": "set", "params": {"changes": {"blur.sigma": 4.5}}})";
+  steered.take(set);
+  steered.taken({{"gate", 12}, {"hall", exec::kNoTickTook}});
+  steered.take(set);
+  steered.taken({{"gate", exec::kNoTickTook}, {"hall", exec::kNoTickTook}});
+  REQUIRE(steered.later.size() == 2);
+  CHECK(steered.later[0]["result"] == ordered_json::parse(R"({"ticks": {"gate": 12}, "ended": ["hall"]})"));
+  CHECK(code_and_place(steered.later[1]) == "-32003 ");
+}
+
 TEST_CASE("Values may be texts, numbers and truth values, as --set would have them") {
   Steered steered;
   steered.greet("steer");
