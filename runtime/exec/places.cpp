@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "exec/build.h"
+#include "exec/change.h"
 #include "exec/failure.h"
 #include "exec/handler_run.h"
 #include "exec/run_state.h"
@@ -148,6 +149,7 @@ void vacate(PaceRun& pace) {
     clock.place.leaving = nullptr;
   }
   clock.place.vacant.store(true, std::memory_order_release);
+  give_up_changes(run, pace.plan->clock);
   tell_stream_left(pace);
   run.notify();
   if (done) done(nullptr);
