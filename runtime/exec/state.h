@@ -38,6 +38,7 @@
 #include <iterator>
 #include <memory>
 #include <mutex>
+#include <string>
 #include <vector>
 
 #include "device/device.h"
@@ -149,6 +150,8 @@ struct alignas(64) ClockRun {
   std::atomic<uint64_t> fail_index{UINT64_MAX}; // any, under failure_mutex: the first tick on which the run failed
   std::atomic<bool> failed_alone{false};        // any, under failure_mutex: its stream is over, and the run goes on
   std::optional<Error> failure;                 // any, under failure_mutex: by which its stream is over
+  uint64_t failed_at = 0;                       // any, under failure_mutex: the tick of that failure
+  std::string failed_on;                        // any, under failure_mutex: its node; "": this one
 };
 
 // A channel from which a far pace takes its ticks, and the entry's output that its first value becomes.

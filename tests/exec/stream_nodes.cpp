@@ -22,8 +22,7 @@ namespace {
 struct SpreadStreams {
   std::string text; // the pipeline as it is written
   std::vector<std::string> nodes, streams;
-  std::string fails;    // the stream in which a handler is told to fail; "": none
-  std::string fails_in; // the handler
+  std::string fails; // the stream whose `frail` is told to fail; "": none
   int64_t fail_at = -1;
 };
 
@@ -66,9 +65,8 @@ class DrawnStreams {
     if (one_in(2)) outside_ = "  still: { type: t.count, count: 20, rate: 20, clock: outer" + node() + " }\n";
     for (int64_t n = 3 + up_to(4), h = 1; h <= n; ++h) add_template("h" + std::to_string(h));
     if (fails) {
-      handler("frail", "t.relay",
-              "input: " + one_of(templates_) + ", fail_at: '{fail_at}', log: 'frail.{stream}'" + node());
-      made.fails_in = "frail@" + made.fails;
+      const std::string more = ", fail_at: '{fail_at}', log: 'frail.{stream}'";
+      handler("frail", "t.relay", "input: " + one_of(templates_) + more + node());
       handler("after", "t.join", "inputs: { in: frail }, log: 'after.{stream}'" + node());
     }
     const std::string clock = one_in(2) ? "{ mode: free }" : "{ mode: source }";
@@ -170,4 +168,85 @@ TEST_CASE("7.13: streams over nodes give what they give on one machine, with lin
   }
   for (const auto& [way, count] : ways) MESSAGE(way, ": ", count);
   if (only < 0) CHECK(ways["with parcels"] > accepted / 2);
+}
+
+namespace {
+
+// What the stream's handlers saw up to the tick.
+std::vector<Seen> seen_until(const std::vector<Seen>& log, int64_t tick) {
+  std::vector<Seen> until;
+  for (const Seen& seen : log)
+    if (static_cast<int64_t>(seen.index) <= tick) until.push_back(seen);
+  return until;
+}
+
+// Each node that has handlers of the stream says how it ended, as the node on which it failed does.
+void check_states(Spread& spread, const SpreadStreams& made, const std::string& failed_on) {
+  for (size_t node = 0; node < made.nodes.size(); ++node)
+    for (const StreamReport& stream : spread.report_of(node).streams) {
+      CAPTURE(made.nodes[node]);
+      CAPTURE(stream.name);
+      const bool failed = stream.name == made.fails;
+      REQUIRE(stream.state == (failed ? "failed" : "ended"));
+      REQUIRE(stream.error.empty() == !failed);
+      REQUIRE(stream.failed_on == (failed ? failed_on : ""));
+      if (failed) REQUIRE(stream.failed_at == static_cast<uint64_t>(made.fail_at));
+    }
+}
+
+} // namespace
+
+TEST_CASE("B11: [7.11] a stream that fails on one node ends on all of them, and leaves the others as they were") {
+  const int64_t only = from_environment("MILLRACE_SEED", -1);
+  const int64_t wanted = only >= 0 ? 1 : from_environment("MILLRACE_STREAM_NODES", part_of(200));
+  std::map<std::string, int64_t> ways;
+  int64_t accepted = 0;
+  for (int64_t seed = only >= 0 ? only : 1; accepted < wanted; ++seed) {
+    const SpreadStreams made = DrawnStreams(static_cast<uint64_t>(seed), true).made;
+    INFO("MILLRACE_SEED=", seed, "\n", made.text);
+    REQUIRE(seed < 5 * wanted + 10); // most must be accepted
+    const Pipeline pipeline = unfolded(made);
+    const Nodes nodes = linked_at_random(made.nodes, static_cast<uint64_t>(seed));
+    std::optional<Spread> spread;
+    try {
+      spread.emplace(pipeline, nodes, setup_of(static_cast<uint64_t>(seed)));
+    } catch (const Failure&) {
+      continue; // as in the test above
+    }
+    ++accepted;
+    const std::string frail = "frail." + made.fails, after = "after." + made.fails;
+    Pipeline sound = pipeline;
+    std::string home, failed_on;
+    for (graph::Handler& handler : sound.graph.handlers) {
+      for (graph::Param& param : handler.params)
+        if (param.name == "fail_at") param.text = "-1";
+      if (handler.name == "source@" + made.fails) home = handler.node;
+      if (handler.name == "frail@" + made.fails) failed_on = handler.node;
+    }
+    const Ran ran = spread->run(), expected = run(sound, clocks_setup(1, true));
+    REQUIRE(expected.error.what == "");
+    REQUIRE(ran.error.what == "");
+    const bool strikes =
+        !seen_until(expected.seen_if_any(frail), made.fail_at).empty() &&
+        seen_until(expected.seen_if_any(frail), made.fail_at).back().index == static_cast<uint64_t>(made.fail_at);
+    for (const auto& [name, log] : expected.all_seen()) {
+      CAPTURE(name);
+      const std::vector<Seen> seen = ran.seen_if_any(name);
+      const bool is_outside = name.find('.') == std::string::npos; // the streams lead its clock
+      if (!name.ends_with("." + made.fails)) {
+        if (!is_outside || !strikes) REQUIRE(seen == log);
+        continue;
+      }
+      // Of the tick that failed the reader of `frail` gets nothing.
+      const int64_t same_until = made.fail_at - (strikes && name == after ? 1 : 0);
+      REQUIRE(seen_until(seen, same_until) == seen_until(log, same_until));
+      // These are no earlier than the handler that failed, on whatever node. Others may have been ahead of it.
+      if (strikes && (name == frail || name == after)) REQUIRE(seen_until(seen, made.fail_at).size() == seen.size());
+    }
+    if (strikes) check_states(*spread, made, failed_on);
+    ++ways[strikes ? (home == failed_on ? "failed at home" : "failed on another node")
+                   : "fails on a tick without a value"];
+  }
+  for (const auto& [way, count] : ways) MESSAGE(way, ": ", count);
+  if (only < 0) CHECK(ways["failed on another node"] > accepted / 4);
 }
