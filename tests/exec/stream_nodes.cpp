@@ -22,8 +22,8 @@ namespace {
 struct SpreadStreams {
   std::string text; // the pipeline as it is written
   std::vector<std::string> nodes, streams;
-  std::string fails; // the stream whose `frail` is told to fail; "": none
-  int64_t fail_at = -1;
+  std::string fails;                      // the stream whose `frail` and `weak` are told to fail; "": none
+  std::map<std::string, int64_t> fail_at; // by template
 };
 
 // A set of up to four streams. Each template, and each stream's source, is on a node of its own choice, so that nodes
@@ -52,11 +52,17 @@ class DrawnStreams {
     for (int64_t s = 0; s < count; ++s) {
       made.streams.push_back("s" + std::to_string(s));
       const int64_t values = 8 + up_to(30);
-      if (s == failing) made.fails = made.streams.back(), made.fail_at = 1 + up_to(values - 2);
+      std::map<std::string, int64_t> fail_at = {{"frail", -1}, {"weak", -1}};
+      if (s == failing) {
+        fail_at["frail"] = 1 + up_to(values - 2);
+        if (const int64_t at = 1 + up_to(values - 2); one_in(2) && at != fail_at["frail"]) fail_at["weak"] = at;
+        made.fails = made.streams.back();
+        made.fail_at = fail_at;
+      }
       items += "      " + made.streams.back() + ": { count: " + std::to_string(values) +
-               ", rate: " + one_of({"10", "25", "30", "100"}) +
-               ", fail_at: " + std::to_string(s == failing ? made.fail_at : -1) +
-               ", silent: " + one_of({"0", "0", "3"}) + (sources_apart ? node() : "") + " }\n";
+               ", rate: " + one_of({"10", "25", "30", "100"}) + ", frail: " + std::to_string(fail_at["frail"]) +
+               ", weak: " + std::to_string(fail_at["weak"]) + ", silent: " + one_of({"0", "0", "3"}) +
+               (sources_apart ? node() : "") + " }\n";
     }
     handler(
         "source", "t.count",
@@ -65,8 +71,10 @@ class DrawnStreams {
     if (one_in(2)) outside_ = "  still: { type: t.count, count: 20, rate: 20, clock: outer" + node() + " }\n";
     for (int64_t n = 3 + up_to(4), h = 1; h <= n; ++h) add_template("h" + std::to_string(h));
     if (fails) {
-      const std::string more = ", fail_at: '{fail_at}', log: 'frail.{stream}'";
-      handler("frail", "t.relay", "input: " + one_of(templates_) + more + node());
+      for (const std::string name : {"frail", "weak"}) {
+        const std::string more = ", fail_at: '{" + name + "}', log: '" + name + ".{stream}'";
+        handler(name, "t.relay", "input: " + one_of(templates_) + more + node());
+      }
       handler("after", "t.join", "inputs: { in: frail }, log: 'after.{stream}'" + node());
     }
     const std::string clock = one_in(2) ? "{ mode: free }" : "{ mode: source }";
@@ -180,8 +188,23 @@ std::vector<Seen> seen_until(const std::vector<Seen>& log, int64_t tick) {
   return until;
 }
 
+// The first tick that is to fail and has a value; none: they all lack one.
+struct Strike {
+  std::string name, node;
+  int64_t tick = 0;
+};
+std::optional<Strike> strike_of(const SpreadStreams& made, const graph::Graph& graph, const Ran& sound) {
+  std::optional<Strike> first;
+  for (const auto& [name, tick] : made.fail_at) {
+    const std::vector<Seen> until = seen_until(sound.seen_if_any(name + "." + made.fails), tick);
+    const bool has_value = !until.empty() && static_cast<int64_t>(until.back().index) == tick;
+    if (has_value && (!first || tick < first->tick)) first = {name, graph.find(name + "@" + made.fails)->node, tick};
+  }
+  return first;
+}
+
 // Each node that has handlers of the stream says how it ended, as the node on which it failed does.
-void check_states(Spread& spread, const SpreadStreams& made, const std::string& failed_on) {
+void check_states(Spread& spread, const SpreadStreams& made, const Strike& strike) {
   for (size_t node = 0; node < made.nodes.size(); ++node)
     for (const StreamReport& stream : spread.report_of(node).streams) {
       CAPTURE(made.nodes[node]);
@@ -189,8 +212,8 @@ void check_states(Spread& spread, const SpreadStreams& made, const std::string& 
       const bool failed = stream.name == made.fails;
       REQUIRE(stream.state == (failed ? "failed" : "ended"));
       REQUIRE(stream.error.empty() == !failed);
-      REQUIRE(stream.failed_on == (failed ? failed_on : ""));
-      if (failed) REQUIRE(stream.failed_at == static_cast<uint64_t>(made.fail_at));
+      REQUIRE(stream.failed_on == (failed ? strike.node : ""));
+      if (failed) REQUIRE(stream.failed_at == static_cast<uint64_t>(strike.tick));
     }
 }
 
@@ -214,38 +237,33 @@ TEST_CASE("B11: [7.11] a stream that fails on one node ends on all of them, and 
       continue; // as in the test above
     }
     ++accepted;
-    const std::string frail = "frail." + made.fails, after = "after." + made.fails;
     Pipeline sound = pipeline;
-    std::string home, failed_on;
-    for (graph::Handler& handler : sound.graph.handlers) {
+    for (graph::Handler& handler : sound.graph.handlers)
       for (graph::Param& param : handler.params)
         if (param.name == "fail_at") param.text = "-1";
-      if (handler.name == "source@" + made.fails) home = handler.node;
-      if (handler.name == "frail@" + made.fails) failed_on = handler.node;
-    }
     const Ran ran = spread->run(), expected = run(sound, clocks_setup(1, true));
     REQUIRE(expected.error.what == "");
     REQUIRE(ran.error.what == "");
-    const bool strikes =
-        !seen_until(expected.seen_if_any(frail), made.fail_at).empty() &&
-        seen_until(expected.seen_if_any(frail), made.fail_at).back().index == static_cast<uint64_t>(made.fail_at);
+    const std::optional<Strike> strike = strike_of(made, pipeline.graph, expected);
     for (const auto& [name, log] : expected.all_seen()) {
       CAPTURE(name);
       const std::vector<Seen> seen = ran.seen_if_any(name);
       const bool is_outside = name.find('.') == std::string::npos; // the streams lead its clock
-      if (!name.ends_with("." + made.fails)) {
-        if (!is_outside || !strikes) REQUIRE(seen == log);
+      if (!strike || !name.ends_with("." + made.fails)) {
+        if (!strike || !is_outside) REQUIRE(seen == log);
         continue;
       }
-      // Of the tick that failed the reader of `frail` gets nothing.
-      const int64_t same_until = made.fail_at - (strikes && name == after ? 1 : 0);
+      const bool is_after = name == "after." + made.fails && strike->name == "frail"; // and gets nothing on that tick
+      const int64_t same_until = strike->tick - is_after;
       REQUIRE(seen_until(seen, same_until) == seen_until(log, same_until));
-      // These are no earlier than the handler that failed, on whatever node. Others may have been ahead of it.
-      if (strikes && (name == frail || name == after)) REQUIRE(seen_until(seen, made.fail_at).size() == seen.size());
+      // Others may have been ahead of the handler that failed.
+      if (is_after || name == strike->name + "." + made.fails)
+        REQUIRE(seen_until(seen, strike->tick).size() == seen.size());
     }
-    if (strikes) check_states(*spread, made, failed_on);
-    ++ways[strikes ? (home == failed_on ? "failed at home" : "failed on another node")
-                   : "fails on a tick without a value"];
+    if (strike) check_states(*spread, made, *strike);
+    const bool at_home = strike && strike->node == pipeline.graph.find("source@" + made.fails)->node;
+    ++ways[!strike ? "fails on ticks without a value" : at_home ? "failed at home" : "failed on another node"];
+    ways["failed first in the other handler"] += strike && strike->name == "weak";
   }
   for (const auto& [way, count] : ways) MESSAGE(way, ": ", count);
   if (only < 0) CHECK(ways["failed on another node"] > accepted / 4);
