@@ -656,9 +656,14 @@ TEST_CASE("B11: a stream that fails on a node is over on all of them, by its ear
   fleet.say(1, StreamOver{2, "plan", {failure.error, "", "yard", 1, false}});
   CHECK(fleet.streams[2].size() == 2);
   fleet.state(1, State::Step::done);
+  fleet.streams.clear(); // lost with a link that is not yet known to be cut
   fleet.state(2, State::Step::done);
   CHECK(fleet.overs == 1);
   CHECK(!fleet.failure);
+  for (const Link link : {1u, 2u}) {
+    REQUIRE(fleet.streams[link].size() == 1);
+    CHECK(fleet.streams[link][0].index == 4);
+  }
 }
 
 TEST_CASE("B11: a node that was away hears of the streams that ended, also where all is over meanwhile") {
