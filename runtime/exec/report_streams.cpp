@@ -1,6 +1,7 @@
 // Reports streams; see report_streams.h.
 #include "exec/report_streams.h"
 
+#include <algorithm>
 #include <mutex>
 #include <utility>
 
@@ -15,13 +16,26 @@ namespace {
 
 double us_of(int64_t ns) { return static_cast<double>(ns) / 1000.0; }
 
+// The paces of the clock that have steps on this node.
+std::vector<const PaceRun*> paces_here(const RunState& run, uint32_t clock) {
+  std::vector<const PaceRun*> paces;
+  for (const auto& pace : run.epoch.paces)
+    if (pace->plan->clock == clock && pace->plan->node == run.epoch.plan.node) paces.push_back(pace.get());
+  return paces;
+}
+
 } // namespace
 
 std::vector<StreamReport> report_streams(const RunState& run, const LostByClock& lost) {
+  const plan::Plan& plan = run.epoch.plan;
   std::vector<StreamReport> streams;
   for (const auto& pace : run.epoch.paces) {
-    const plan::Clock& clock = run.epoch.plan.clocks[pace->plan->clock];
+    const plan::Clock& clock = plan.clocks[pace->plan->clock];
     if (pace->plan->kind != plan::PaceKind::clock || clock.set.empty()) continue;
+    const std::vector<const PaceRun*> here = paces_here(run, pace->plan->clock);
+    if (here.empty()) continue; // other nodes run the stream
+    const bool has_ended = std::all_of(here.begin(), here.end(),
+                                       [](const PaceRun* one) { return one->ended.load(std::memory_order_acquire); });
     StreamReport out;
     const ClockRun& state = *pace->clock;
     const bool is_vacant = state.place.vacant.load(std::memory_order_acquire);
@@ -35,6 +49,7 @@ std::vector<StreamReport> report_streams(const RunState& run, const LostByClock&
       out.restarts = state.restarts - state.place.restarts_before;
     }
     out.set = clock.set;
+    if (plan.is_over_nodes()) out.home = plan.nodes[pace->plan->node];
     if (const auto at = lost.find(pace->plan->clock); at != lost.end()) out.dropped = at->second;
     Histogram latencies;
     for (const auto& segment : run.epoch.segments)
@@ -45,9 +60,14 @@ std::vector<StreamReport> report_streams(const RunState& run, const LostByClock&
     out.p99_us = us_of(latencies.quantile_ns(0.99));
     const std::lock_guard lock(run.failure_mutex);
     const std::optional<Error>& failure = pace->clock->failure;
-    const bool ended = is_vacant || pace->ended.load(std::memory_order_acquire);
-    out.state = failure ? (clock.restarts && !ended ? "down" : "failed") : ended ? "ended" : "runs";
-    if (failure) out.error = format_code(failure->code) + ": " + failure->what;
+    const bool over = is_vacant || has_ended;
+    out.state = failure ? (clock.restarts && !over ? "down" : "failed") : over ? "ended" : "runs";
+    if (failure) {
+      out.error = format_code(failure->code) + ": " + failure->what;
+      out.failed_at = pace->clock->failed_at;
+      if (plan.is_over_nodes())
+        out.failed_on = pace->clock->failed_on.empty() ? plan.nodes[plan.node] : pace->clock->failed_on;
+    }
     streams.push_back(std::move(out));
   }
   return streams;

@@ -16,7 +16,7 @@ class RunState;
 using CountsByCause = std::map<std::string, uint64_t>;
 using LostByClock = std::map<uint32_t, CountsByCause>; // values that the readers of each clock did not get
 
-// One entry for each clock of a set: each stream's, or the one that its streams share.
+// One entry for each clock of a set that has handlers on this node: each stream's, or the one that its streams share.
 std::vector<StreamReport> report_streams(const RunState& run, const LostByClock& lost);
 // The error of a set whose streams have all failed; null if there is none. Under failure_mutex.
 const Error* error_of_all_streams(const RunState& run);

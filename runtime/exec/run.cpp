@@ -195,6 +195,12 @@ void Run::fail(const Error& error, uint32_t clock, uint64_t index) {
   state_->wakeup->notify(); // also the only worker, which no other thread rings for
 }
 
+void Run::fail_stream(const FailureRecord& failure) {
+  MR_ASSERT(failure.clock < state_->clocks.size(), "a stream's clock is one of the plan");
+  state_->note_stream_failure(failure);
+  state_->wakeup->notify(); // as fail() does
+}
+
 std::vector<CallUnderWay> Run::calls_under_way() const { return exec::calls_under_way(*state_); }
 
 bool Run::finished() const { return state_->finished(); }

@@ -4,8 +4,8 @@
 //   run.start();
 //   Result result = run.wait();
 //
-// start() and wait() are called by one thread; stop(), set(), interrupt(), fail() and, once start() has returned,
-// report() may come from any.
+// start() and wait() are called by one thread; stop(), set(), interrupt(), fail(), fail_stream() and, once start() has
+// returned, report() may come from any.
 #pragma once
 
 #include <cstdint>
@@ -70,6 +70,8 @@ struct FailureRecord {
   Error error;
   uint32_t clock = 0; // index into Plan::clocks
   uint64_t index = 0;
+  bool of_stream = false; // it ends the stream of the clock, and the run goes on (B11)
+  std::string node{};     // of_stream: the node on which it happened; "": this one
 };
 
 // RunOptions::begin_ns: the clocks begin at the time of the first look of any of them.
@@ -122,9 +124,10 @@ struct RunOptions {
   // Called once for a call that did not return although it was interrupted. The run waits for that call, and only this
   // function can put an end to it. The monitor calls it and watches nothing else meanwhile; null: on_message is told.
   std::function<void(const Error&)> on_hang;
-  // Called for each failure of this run that is its first, takes the place of its error, or fails a clock at an earlier
-  // tick; and for a call that is given up as hung, before on_hang. The thread that failed calls it, so several may at
-  // once. It may call fail() of other runs. Not called for failures that Run::fail() was given; null: never.
+  // Called for each failure of this run that is its first, takes the place of its error, or fails a clock or a stream
+  // at an earlier tick; and for a call that is given up as hung, before on_hang. The thread that failed calls it, so
+  // several may at once. It may call fail() of other runs. Not called for failures that Run::fail() and fail_stream()
+  // were given; null: never.
   std::function<void(const FailureRecord&)> on_failure;
   // Called when a crossing has a parcel or its end for the other node, and when it has room for more parcels from
   // there. The thread that moved it calls it, so several may at once. It must not wait; null: never.
@@ -167,6 +170,9 @@ class Run {
   // Makes the run fail as a handler's failure on that tick would: no clock admits another tick, and of those admitted
   // the later ones are void. Returns at once. Any thread; on_failure is not told.
   void fail(const Error& error, uint32_t clock, uint64_t index);
+  // Ends the stream of a clock that fails alone, as a failure of its own handlers on that tick would. The same holds of
+  // threads and of on_failure.
+  void fail_stream(const FailureRecord& failure);
   bool finished() const;
   // True if a device was lost while work on it was under way that cannot be ended. Handlers, devices and memory of this
   // run must then never be destroyed, and the run does not destroy its own part of them. Waits up to half a second for

@@ -77,20 +77,29 @@ void RunState::fail_clock(Error error, uint32_t clock, uint64_t index) {
 }
 
 void RunState::fail_stream(Error error, uint32_t clock, uint64_t index) {
-  bool is_news = false;
+  const FailureRecord failure{std::move(error), clock, index, true};
+  if (note_stream_failure(failure) && options.on_failure) options.on_failure(failure); // outside of the lock
+}
+
+bool RunState::note_stream_failure(const FailureRecord& failure) {
+  bool is_first = false, is_news = false;
   {
     const std::lock_guard lock(failure_mutex);
-    ClockRun& stream = *clocks[clock];
-    is_news = !stream.failure;
-    if (is_news || index < stream.fail_index.load()) {
-      stream.fail_index.store(index);
-      stream.failure = error;
+    ClockRun& stream = *clocks[failure.clock];
+    is_first = !stream.failure;
+    is_news = is_first || failure.index < stream.failed_at;
+    if (is_news) {
+      stream.fail_index.store(std::min(failure.index, stream.fail_index.load())); // the run may fail on the clock too
+      stream.failure = failure.error;
+      stream.failed_at = failure.index;
+      stream.failed_on = failure.node;
     }
     stream.halted.store(true);
     any_failed.store(true);
   }
   notify();
-  if (is_news) tell_stream_failed(*this, *clocks[clock], error);
+  if (is_first) tell_stream_failed(*this, failure);
+  return is_news;
 }
 
 void RunState::fail(Error error, uint32_t clock, uint64_t index) {

@@ -135,7 +135,8 @@ class RunState {
   // fail() without telling on_failure. True if the failure is news: it is now the run's error, or its clock fails at an
   // earlier tick than before.
   bool note_failure(const FailureRecord& failure);
-  void watch_devices(); // a poisoned one ends the run
+  bool note_stream_failure(const FailureRecord& failure); // the same of fail_stream()
+  void watch_devices();                                   // a poisoned one ends the run
   void watch_device(uint32_t domain);
   // Waits until every stream is done, so that no device work touches memory that is gone. A device that does not finish
   // is given up.

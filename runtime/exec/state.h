@@ -38,6 +38,7 @@
 #include <iterator>
 #include <memory>
 #include <mutex>
+#include <string>
 #include <vector>
 
 #include "device/device.h"
@@ -156,6 +157,8 @@ struct alignas(64) ClockRun {
   std::atomic<uint64_t> fail_index{UINT64_MAX}; // any, under failure_mutex: the first tick on which the run failed
   std::atomic<bool> halted{false};              // any, under failure_mutex: its stream has failed, and the run goes on
   std::optional<Error> failure;                 // any, under failure_mutex: by which its stream has failed
+  uint64_t failed_at = 0;                       // any, under failure_mutex: the tick of that failure
+  std::string failed_on;                        // any, under failure_mutex: its node; "": this one
 
   PlaceRun place;
   std::atomic<bool> removed{false}; // any, under failure_mutex: it is halted because its stream is to go

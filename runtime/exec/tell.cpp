@@ -124,13 +124,15 @@ void tell_restart(const HandlerRun& step) {
       fmt::format("restart {}: {}", step.life->restarts, step.instance->taken_error()), context);
 }
 
-void tell_stream_failed(const RunState& run, const ClockRun& clock, const Error& error) {
-  const std::string stream = stream_of(run, clock);
-  const std::string text =
-      "stream " + stream +
-      (clock.plan->restarts ? " has failed and begins anew: " : " is over, and the others go on: ") + error.what;
+void tell_stream_failed(const RunState& run, const FailureRecord& failure) {
+  const plan::Clock& clock = run.epoch.plan.clocks[failure.clock];
+  const std::string stream = stream_of(run, *run.clocks[failure.clock]);
+  const std::string where = failure.node.empty() ? "" : "on node " + failure.node + " ";
+  const std::string text = "stream " + stream +
+                           (clock.restarts ? " has failed and begins anew: " : " is over, and the others go on: ") +
+                           where + failure.error.what;
   Log::Context context;
-  context.code = error.code;
+  context.code = failure.error.code;
   if (run.options.log)
     say(run, LogLevel::warning, "", stream, text, context);
   else if (run.options.on_message)

@@ -7,7 +7,6 @@
 #include <vector>
 
 namespace millrace {
-struct Error;
 struct LogSource;
 struct Result;
 } // namespace millrace
@@ -15,7 +14,7 @@ struct Result;
 namespace millrace::exec {
 
 class RunState;
-struct ClockRun;
+struct FailureRecord;
 struct PaceRun;
 struct RegionRun;
 struct SegmentRun;
@@ -47,7 +46,7 @@ void tell_not_cut(const RunState& run, const std::string& waits_for);
 // The handler has failed, and will be started anew.
 void tell_restart(const HandlerRun& step);
 // A stream has ended, or is interrupted, by a failure of its own, and the run goes on. The terminal shows it too.
-void tell_stream_failed(const RunState& run, const ClockRun& stream, const Error& error);
+void tell_stream_failed(const RunState& run, const FailureRecord& failure);
 void tell_stream_down(const PaceRun& pace, int64_t wait_ns); // it begins anew after this time
 void tell_stream_began(const PaceRun& pace);
 void tell_stream_left(const PaceRun& pace);

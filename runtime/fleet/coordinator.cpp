@@ -86,6 +86,7 @@ void Coordinator::received(Link link, std::string_view text, int64_t now_ns) {
                           "a statement that cannot be read: " + why);
   if (const auto* offer = std::get_if<Offer>(&statement)) take(link, *offer, now_ns);
   if (const auto* state = std::get_if<State>(&statement); state && node) take(*node, *state, now_ns);
+  if (const auto* over = std::get_if<StreamOver>(&statement); over && node) take(*node, *over);
   const auto* answer = std::get_if<Answer>(&statement);
   const bool is_awaited = answer && node && is_asked(*node) && answer->number == asked_->number;
   if (is_awaited) end_question(answer->body);
@@ -193,6 +194,20 @@ void Coordinator::take(Node& node, const State& state, int64_t now_ns) {
   look(now_ns);
 }
 
+// The earliest tick counts, whichever node says it first.
+void Coordinator::take(const Node& node, const StreamOver& over) {
+  const bool of_this_brief = over.epoch == epoch_ && over.brief == node.part.brief.hash &&
+                             (phase_ == Phase::preparing || phase_ == Phase::running);
+  const auto known = streams_.find(over.failure.clock);
+  const bool is_news =
+      known == streams_.end() ? streams_.size() < kStreamFailuresMax : over.failure.index < known->second.index;
+  if (!of_this_brief || !is_news) return;
+  RunFailure& failure = streams_[over.failure.clock] = over.failure;
+  failure.node = node.name;
+  for (const Node& other : nodes_)
+    if (other.is_started) say(other.link, StreamOver{epoch_, other.part.brief.hash, failure});
+}
+
 // The first failure counts, but the earliest tick of its clock is its cause.
 void Coordinator::fail(const RunFailure& failure) {
   const bool is_first = !failure_;
@@ -212,6 +227,7 @@ void Coordinator::compiled(std::vector<Part> parts, int64_t now_ns) {
   MR_ASSERT(parts.size() == nodes_.size(), "each node has a part");
   phase_ = Phase::preparing;
   ++epoch_;
+  streams_.clear();
   for (size_t i = 0; i < nodes_.size(); ++i) {
     nodes_[i].part = std::move(parts[i]);
     nodes_[i].part.brief.epoch = epoch_;
@@ -290,7 +306,7 @@ void Coordinator::look(int64_t now_ns) {
       const bool is_ending = failure_ || stopping_ || have_homes_ended_;
       if (node.is_started || !is_ready(node) || node.given_up || is_ending) continue;
       node.is_started = true; // it came back
-      say(node.link, order_for(node));
+      say_start(node);
     }
     // All clocks have ended. A node that waits for the end from one that is away is told that none comes.
     const bool have_homes_ended =
@@ -311,7 +327,7 @@ void Coordinator::start(int64_t now_ns) {
   for (const Node& node : nodes_) later_first.push_back(&node);
   std::stable_sort(later_first.begin(), later_first.end(),
                    [](const Node* a, const Node* b) { return a->part.stage > b->part.stage; });
-  for (const Node* node : later_first) say(node->link, order_for(*node));
+  for (const Node* node : later_first) say_start(*node);
   Event& begun = events_.add(Event::Type::begun);
   begun.at_ns = zero_ns_;
   for (const Node& node : nodes_)
@@ -320,7 +336,7 @@ void Coordinator::start(int64_t now_ns) {
 
 void Coordinator::end() {
   phase_ = Phase::ending;
-  say_orders();
+  for (const Node& node : nodes_) say_all_to(node); // a link may just have lost what was said of streams
   Event& over = events_.add(Event::Type::over);
   over.failure = failure_;
 }
@@ -417,8 +433,19 @@ void Coordinator::say(Link link, const Statement& statement) {
 // All that the node may not know.
 void Coordinator::say_all_to(const Node& node) {
   const Order order = order_for(node);
+  if (order.step == Order::Step::start) return say_start(node);
   if (order.step == Order::Step::prepare && !is_ready(node)) say(node.link, node.part.brief);
+  if (order.step == Order::Step::over && node.is_started) say_streams(node); // it hears nothing after this order
   say(node.link, order);
+}
+
+void Coordinator::say_start(const Node& node) {
+  say(node.link, order_for(node));
+  say_streams(node); // it hears of no stream before it runs
+}
+
+void Coordinator::say_streams(const Node& node) {
+  for (const auto& [clock, failure] : streams_) say(node.link, StreamOver{epoch_, node.part.brief.hash, failure});
 }
 
 void Coordinator::say_orders() {

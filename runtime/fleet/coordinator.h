@@ -18,6 +18,7 @@
 //
 //   all that are needed are done                 the others are told to stop: no end comes from one that is away
 //   a node fails                                 all nodes end their runs by the earliest failure of its clock
+//   a stream fails on a node                     all nodes end the stream by its earliest failure, and go on (B11)
 //   a node is away longer than the patience,     if a clock waits for it: all end (MR0804); else nothing
 //   or leaves
 //   a node's process is a new one                if it is no home and no clock waits for it: it gets the same brief and
@@ -159,6 +160,7 @@ class Coordinator {
   Node* node_of(Link link);
   void take(Link link, const Offer& offer, int64_t now_ns);
   void take(Node& node, const State& state, int64_t now_ns);
+  void take(const Node& node, const StreamOver& over);
   void take_newcomer(Node& node, int64_t now_ns);
   void refuse_second(Link link, const std::string& node);
   void take_process(Node& node, Link link, const Offer& offer, int64_t now_ns);
@@ -178,6 +180,8 @@ class Coordinator {
   void end_question(std::string answer);
   void say(Link link, const Statement& statement);
   void say_all_to(const Node& node);
+  void say_start(const Node& node);
+  void say_streams(const Node& node);
   void say_orders();
 
   CoordinatorOptions options_;
@@ -193,6 +197,7 @@ class Coordinator {
   bool stopping_ = false;
   bool have_homes_ended_ = false; // every node that is needed is done
   std::optional<RunFailure> failure_;
+  std::map<std::string, RunFailure> streams_; // that are over, by clock
   int64_t say_waits_ns_ = INT64_MIN;
   EventQueue<Event> events_;
 };

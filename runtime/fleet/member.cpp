@@ -19,7 +19,9 @@ void Member::back() {
   is_linked_ = true;
   away_since_ns_ = INT64_MAX;
   say(offer_);
-  if (brief_.epoch > 0) say_state();
+  if (brief_.epoch == 0) return;
+  say_streams();
+  say_state();
 }
 
 void Member::away(int64_t now_ns) {
@@ -36,6 +38,7 @@ void Member::received(std::string_view text) {
         Error{code::other_version, coordinator_ + " made a statement that cannot be read: " + why, {}, {}, {}, {}});
   if (const auto* brief = std::get_if<Brief>(&statement)) take(*brief);
   if (const auto* order = std::get_if<Order>(&statement)) take(*order);
+  if (const auto* over = std::get_if<StreamOver>(&statement)) take(*over);
   if (const auto* question = std::get_if<Question>(&statement)) {
     Event& event = events_.add(Event::Type::question);
     event.text = question->body;
@@ -80,12 +83,24 @@ void Member::take(const Order& order) {
   fail.failure = order.failure;
 }
 
+void Member::take(const StreamOver& over) {
+  const bool is_of_run = over.epoch == brief_.epoch && over.brief == brief_.hash;
+  if (!is_of_run || (step_ != Step::runs && step_ != Step::done)) return; // it is said again at the start
+  const auto known = told_streams_.find(over.failure.clock);
+  const bool is_news =
+      known == told_streams_.end() ? told_streams_.size() < kStreamFailuresMax : over.failure.index < known->second;
+  if (!is_news) return;
+  told_streams_[over.failure.clock] = over.failure.index;
+  events_.add(Event::Type::fail_stream).failure = over.failure;
+}
+
 void Member::begin_to_prepare() {
   if (step_ == Step::runs || step_ == Step::done) return; // a process runs once
   if (step_ != Step::offers) events_.add(Event::Type::drop);
   brief_ = std::exchange(next_, {});
   step_ = Step::prepares;
   state_ = {};
+  own_streams_.clear();
   state_.epoch = brief_.epoch;
   state_.brief = brief_.hash;
   Event& prepare = events_.add(Event::Type::prepare);
@@ -111,6 +126,7 @@ void Member::prepared(uint32_t epoch, std::string part) {
   step_ = Step::ready;
   state_.step = State::Step::ready;
   state_.body = std::move(part);
+  say_streams();
   say_state();
 }
 
@@ -129,6 +145,13 @@ void Member::failed(const RunFailure& failure) {
   if (step_ != Step::prepares) say_state();
 }
 
+void Member::stream_failed(const RunFailure& failure) {
+  if (step_ != Step::prepares && step_ != Step::ready && step_ != Step::runs) return;
+  RunFailure& own = own_streams_[failure.clock] = failure;
+  own.node = offer_.node;
+  if (step_ != Step::prepares) say(StreamOver{brief_.epoch, brief_.hash, own});
+}
+
 void Member::finished(std::string report, std::string trace) {
   if (step_ != Step::runs) return;
   step_ = Step::done;
@@ -136,6 +159,7 @@ void Member::finished(std::string report, std::string trace) {
   state_.body = std::move(report);
   state_.trace = std::move(trace);
   state_.waits.clear();
+  say_streams(); // one may have been lost with a link that is about to be found cut
   say_state();
 }
 
@@ -171,5 +195,9 @@ void Member::say(const Statement& statement) {
 }
 
 void Member::say_state() { say(state_); }
+
+void Member::say_streams() {
+  for (const auto& [clock, failure] : own_streams_) say(StreamOver{brief_.epoch, brief_.hash, failure});
+}
 
 } // namespace millrace::fleet

@@ -20,6 +20,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -33,15 +34,16 @@ class Member {
  public:
   struct Event {
     enum class Type : uint8_t {
-      say,      // `text` to the coordinator
-      prepare,  // compile and make ready `brief`; answer by prepared() or unable(), at once or later
-      drop,     // the part that was prepared is not wanted any more
-      question, // `text` about a handler of this node; answer by answered(number)
-      start,    // the run begins at `zero_ns` of the coordinator's clock
-      stop,     // the run's sources are to end
-      waits,    // `lines`: what the runs of other nodes wait for now, "on gpu: …"
-      fail,     // the run ends by `failure`; a later one takes the place of an earlier one
-      over,     // nothing more comes; `error`: how the run of all ended, none if well
+      say,         // `text` to the coordinator
+      prepare,     // compile and make ready `brief`; answer by prepared() or unable(), at once or later
+      drop,        // the part that was prepared is not wanted any more
+      question,    // `text` about a handler of this node; answer by answered(number)
+      start,       // the run begins at `zero_ns` of the coordinator's clock
+      stop,        // the run's sources are to end
+      waits,       // `lines`: what the runs of other nodes wait for now, "on gpu: …"
+      fail,        // the run ends by `failure`; a later one takes the place of an earlier one
+      fail_stream, // the stream of the failure's clock ends by it, on whichever node it was; also once the run is done
+      over,        // nothing more comes; `error`: how the run of all ended, none if well
     };
     Type type{};
     std::string text;
@@ -63,7 +65,8 @@ class Member {
   // ---- its own part and run. `epoch` is the brief's that was to be prepared: an answer to an older one is ignored.
   void prepared(uint32_t epoch, std::string part);
   void unable(uint32_t epoch, const Error& error);
-  void failed(const RunFailure& failure); // the earliest so far; before the start too
+  void failed(const RunFailure& failure);        // the earliest so far; before the start too
+  void stream_failed(const RunFailure& failure); // the same of its clock
   void finished(std::string report, std::string trace = "");
   void waits(std::vector<std::string> lines); // its run waits for these now; none: it goes on
   void answered(uint64_t question, std::string body);
@@ -79,10 +82,12 @@ class Member {
 
   void take(const Brief& brief);
   void take(const Order& order);
+  void take(const StreamOver& over);
   void begin_to_prepare();
   void end(std::optional<Error> error);
   void say(const Statement& statement);
   void say_state();
+  void say_streams();
 
   Offer offer_;
   std::string coordinator_;
@@ -98,6 +103,8 @@ class Member {
   bool told_stop_ = false;
   std::vector<std::string> told_waits_;
   std::optional<RunFailure> told_failure_;
+  std::map<std::string, RunFailure> own_streams_; // that have failed here, by clock
+  std::map<std::string, uint64_t> told_streams_;  // that are over, by clock: the tick
   bool is_over_ = false;
   EventQueue<Event> events_;
 };

@@ -95,6 +95,10 @@ json to_json(const Order& order, BodyWriter&) {
   return {{"order", std::move(written)}};
 }
 
+json to_json(const StreamOver& over, BodyWriter&) {
+  return {{"stream", {{"epoch", over.epoch}, {"brief", over.brief}, {"failure", to_json(over.failure)}}}};
+}
+
 json to_json(const Question& question, BodyWriter& bodies) {
   return {{"question", {{"number", question.number}, {"body", bodies.add(question.body)}}}};
 }
@@ -238,14 +242,24 @@ Order read_order(const json& object) {
   return order;
 }
 
+StreamOver read_stream_over(const json& object) {
+  StreamOver over{number<uint32_t>(object, "epoch"), text(object, "brief"), {}};
+  const std::optional<RunFailure> failure = failure_of(object);
+  if (!failure || failure->clock.empty() || failure->index == kNoTick)
+    throw Refused{"a stream is over and it does not say at which tick"};
+  over.failure = *failure;
+  return over;
+}
+
 Statement read_kind(const std::string& kind, const json& object, BodyReader& bodies) {
   if (kind == "offer") return read_offer(object, bodies);
   if (kind == "state") return read_state(object, bodies);
   if (kind == "brief") return read_brief(object, bodies);
   if (kind == "order") return read_order(object);
+  if (kind == "stream") return read_stream_over(object);
   if (kind == "question") return Question{number<uint64_t>(object, "number"), bodies.take(object, "body")};
   if (kind == "answer") return Answer{number<uint64_t>(object, "number"), bodies.take(object, "body")};
-  throw Refused{"its key is none of offer, state, brief, order, question and answer"};
+  throw Refused{"its key is none of offer, state, brief, order, stream, question and answer"};
 }
 
 Statement read(std::string_view text) {

@@ -8,6 +8,12 @@
 //   brief   coordinator to member: an epoch, and the part of the plan that the member carries out
 //   order   coordinator to member: what the member is to do with its brief
 //
+// A stream ends alone (B11), so its end is a statement of its own. All that hold are said again, and each comes before
+// the state or the order that says that its run is over:
+//
+//   stream  member to coordinator: a handler of the stream has failed here
+//           coordinator to member: the stream is over, by the earliest tick on which any node has said so
+//
 // Two more are asked and answered while the coordinator compiles. A question that comes twice is answered twice.
 //
 //   question  coordinator to member: about a handler of the member
@@ -37,6 +43,8 @@ inline constexpr size_t kStatementBytesMax = size_t{4} << 20; // a plan of 1,000
 inline constexpr uint32_t kNestingMax = 32;                   // depth of a statement's JSON
 inline constexpr size_t kNotesMax = 16;                       // lines of an error that travel
 inline constexpr size_t kWaitsMax = 16;                       // lines of one statement that say what is waited for
+
+inline constexpr size_t kStreamFailuresMax = 10'000; // a pipeline has no more handlers (graph/limits.h)
 
 inline constexpr uint64_t kNoTick = UINT64_MAX;
 
@@ -90,6 +98,13 @@ struct Order {
   std::vector<std::string> waits{};  // start: what the other nodes wait for, "on gpu: …"
 };
 
+// No handler is called on later ticks of the failure's clock, which has an index; all else goes on.
+struct StreamOver {
+  uint32_t epoch = 0; // the brief's
+  std::string brief;
+  RunFailure failure;
+};
+
 struct Question {
   uint64_t number = 0;
   std::string body;
@@ -100,7 +115,7 @@ struct Answer {
   std::string body;
 };
 
-using Statement = std::variant<Offer, State, Brief, Order, Question, Answer>;
+using Statement = std::variant<Offer, State, Brief, Order, StreamOver, Question, Answer>;
 
 // True if lists and objects of the JSON lie more than `most` deep in each other. Code that writes such a text again
 // calls itself for each level.

@@ -208,7 +208,7 @@ class Unfolding {
     for (const StreamSet& set : written_.streams) {
       Clock clock = clock_for(set);
       clock.name = clock.set = set.name;
-      clock.fails_alone = set.on_error != OnStreamError::fail && !set.shared_clock && written_.nodes.empty();
+      clock.fails_alone = set.on_error != OnStreamError::fail && !set.shared_clock;
       clock.restarts = clock.fails_alone && set.on_error == OnStreamError::restart;
       clock.has_room = set.max > 0;
       if (set.shared_clock) add_clock(clock, set.place, "the set");

@@ -510,6 +510,7 @@ bool Meeting::look_at_member() {
       break;
     }
     case Type::fail: add({.type = Task::Type::fail, .failure = std::move(event.failure)}); break;
+    case Type::fail_stream: add({.type = Task::Type::fail_stream, .failure = std::move(event.failure)}); break;
     case Type::over:
       is_over_ = true;
       add({.type = Task::Type::over, .error = std::move(event.error)});
@@ -575,6 +576,9 @@ void Meeting::unable(uint32_t epoch, const Error& error) {
 }
 void Meeting::failed(const fleet::RunFailure& failure) {
   then_look([this, failure] { member_.failed(failure); });
+}
+void Meeting::stream_failed(const fleet::RunFailure& failure) {
+  then_look([this, failure] { member_.stream_failed(failure); });
 }
 void Meeting::finished(const std::string& report, const std::string& trace) {
   then_look([this, report, trace] { member_.finished(report, trace); });

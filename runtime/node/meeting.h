@@ -36,15 +36,16 @@ namespace millrace::node {
 // Something that the thread which runs the node has to do.
 struct Task {
   enum class Type {
-    compile, // the plan of all, from offers(); answer by compiled() or refuse()
-    prepare, // the part of `brief`; answer by prepared() or unable()
-    answer,  // the question `text`; answer by answered()
-    drop,    // that part is not wanted any more
-    start,   // the run's time goes on
-    stop,    // sources are to end
-    leave,   // this node alone ends
-    fail,    // the run ends by `failure`
-    over     // the whole run is over; `error`: none if well
+    compile,     // the plan of all, from offers(); answer by compiled() or refuse()
+    prepare,     // the part of `brief`; answer by prepared() or unable()
+    answer,      // the question `text`; answer by answered()
+    drop,        // that part is not wanted any more
+    start,       // the run's time goes on
+    stop,        // sources are to end
+    leave,       // this node alone ends
+    fail,        // the run ends by `failure`
+    fail_stream, // the stream of its clock does
+    over         // the whole run is over; `error`: none if well
   };
   Type type{};
   fleet::Brief brief{};
@@ -85,7 +86,8 @@ class Meeting {
   void prepared(uint32_t epoch);
   void unable(uint32_t epoch, const Error& error);
   void answered(uint64_t question, const std::string& answer);
-  void failed(const fleet::RunFailure& failure); // any thread
+  void failed(const fleet::RunFailure& failure);        // any thread
+  void stream_failed(const fleet::RunFailure& failure); // any thread
   void finished(const std::string& report, const std::string& trace);
   void waits(const std::vector<std::string>& lines); // this node's run, for these; any thread
   // The whole run is to end, or this node alone where it does not coordinate. Any thread.

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <atomic>
 #include <chrono>
+#include <map>
 #include <optional>
 #include <thread>
 
@@ -50,6 +51,8 @@ class Node::Work {
   void keep(const fleet::Brief& brief) const;
   void drop_part();
   void fail(const fleet::RunFailure& failure);
+  void fail_stream(const fleet::RunFailure& failure);
+  void note_lost_sets();
   void leave();
   void finish_if_over();
   exec::RunOptions run_options(const Decided& decided);
@@ -79,6 +82,7 @@ class Node::Work {
   int64_t finished_ns_ = 0;         // when the run was found finished; 0: not yet
   NodeResult result_;
   std::optional<Error> error_;
+  std::map<uint32_t, Error> failed_streams_; // on any node, by clock
 
   std::unique_ptr<Meeting> meeting_; // its thread uses the run
 };
@@ -198,10 +202,11 @@ void Node::Work::carry_out(Task& task) {
       return;
     case Task::Type::leave: return leave();
     case Task::Type::fail: return fail(*task.failure);
+    case Task::Type::fail_stream: return fail_stream(*task.failure);
     case Task::Type::over:
       is_over_ = true;
       if (task.error && !error_) error_ = std::move(task.error);
-      return;
+      return note_lost_sets();
   }
 }
 
@@ -267,7 +272,7 @@ exec::RunOptions Node::Work::run_options(const Decided& decided) {
       failure.clock = composition_->plan().clocks[record.clock].name;
       failure.index = record.index;
     }
-    meeting_->failed(failure);
+    record.of_stream ? meeting_->stream_failed(failure) : meeting_->failed(failure);
   };
   if (const auto on_hang = options.on_hang)
     options.on_hang = [on_hang](const Error& error) {
@@ -350,6 +355,37 @@ void Node::Work::fail(const fleet::RunFailure& failure) {
   run_->fail(failure.error, has_tick ? static_cast<uint32_t>(clock - clocks.begin()) : 0,
              has_tick ? failure.index : UINT64_MAX);
   if (failure.hopeless) run_->interrupt();
+}
+
+// The run may be over here, and its report written: that of the node on which it failed has the failure too.
+void Node::Work::fail_stream(const fleet::RunFailure& failure) {
+  if (!run_) return;
+  const std::vector<plan::Clock>& clocks = composition_->plan().clocks;
+  const auto at = std::find_if(clocks.begin(), clocks.end(),
+                               [&](const plan::Clock& one) { return one.name == failure.clock && one.fails_alone; });
+  if (at == clocks.end()) return;
+  const auto clock = static_cast<uint32_t>(at - clocks.begin());
+  failed_streams_[clock] = failure.error;
+  run_->fail_stream({failure.error, clock, failure.index, true, failure.node});
+}
+
+// All streams of a set have failed: the run has too. This node's own run may have ended before it heard of the last.
+void Node::Work::note_lost_sets() {
+  if (error_ || !composition_) return;
+  std::map<std::string, const Error*> errors; // by set: the first stream's; null: one has none
+  const std::vector<plan::Clock>& clocks = composition_->plan().clocks;
+  for (uint32_t clock = 0; clock < clocks.size(); ++clock) {
+    if (clocks[clock].set.empty()) continue;
+    const auto failed = failed_streams_.find(clock);
+    const Error* const error = failed == failed_streams_.end() ? nullptr : &failed->second;
+    const Error*& first = errors.try_emplace(clocks[clock].set, error).first->second;
+    if (!error) first = nullptr;
+  }
+  for (const auto& [set, error] : errors) {
+    if (!error || error_) continue;
+    error_ = *error;
+    error_->notes.push_back("every stream of its set has failed");
+  }
 }
 
 // This node alone ends.

@@ -97,13 +97,16 @@ struct PathReport {
 // One stream of a set.
 struct StreamReport {
   std::string set, name;
-  std::string state; // "runs"; "ended"; "failed"; "down": it has failed, and begins anew
+  std::string state;  // "runs"; "ended"; "failed"; "down": it has failed, and begins anew
+  std::string home{}; // the node whose clock its ticks are of, if several nodes run the graph
   uint64_t ticks = 0, late = 0, skipped = 0, restarts = 0;
   std::map<std::string, uint64_t> dropped{}; // values that its handlers did not get, by cause
   double p50_us = 0, p99_us = 0;             // the latency of its ticks
   uint64_t sampled = 0;
-  double sampled_us = 0; // the sum
-  std::string error{};   // by which it failed
+  double sampled_us = 0;   // the sum
+  std::string error{};     // by which it failed
+  uint64_t failed_at = 0;  // the tick
+  std::string failed_on{}; // the node, if several nodes run the graph
 };
 // A region: handlers that were submitted to a device as one launch.
 struct RegionReport {

@@ -37,6 +37,18 @@ nlohmann::ordered_json json_of(const EdgeReport& e) {
   return json;
 }
 
+nlohmann::ordered_json json_of(const StreamReport& s) {
+  nlohmann::ordered_json json = {{"state", s.state},     {"ticks", s.ticks},       {"late", s.late},
+                                 {"skipped", s.skipped}, {"restarts", s.restarts}, {"dropped", s.dropped},
+                                 {"sampled", s.sampled}, {"p50_us", s.p50_us},     {"p99_us", s.p99_us}};
+  if (!s.home.empty()) json["home"] = s.home;
+  if (s.error.empty()) return json;
+  json["error"] = s.error;
+  json["failed_at"] = s.failed_at;
+  if (!s.failed_on.empty()) json["failed_on"] = s.failed_on;
+  return json;
+}
+
 // Only where several nodes run the graph.
 void add_nodes(const Report& report, nlohmann::ordered_json& json) {
   for (const CrossingReport& c : report.crossings) {
@@ -74,13 +86,7 @@ std::string to_json(const Result& result) {
   for (const HandlerReport& h : report.handlers) json["handlers"][h.name] = json_of(h);
   json["edges"] = ordered_json::array();
   for (const EdgeReport& e : report.edges) json["edges"].push_back(json_of(e));
-  for (const StreamReport& s : report.streams) {
-    ordered_json& stream = json["streams"][s.set][s.name];
-    stream = {{"state", s.state},     {"ticks", s.ticks},       {"late", s.late},
-              {"skipped", s.skipped}, {"restarts", s.restarts}, {"dropped", s.dropped},
-              {"sampled", s.sampled}, {"p50_us", s.p50_us},     {"p99_us", s.p99_us}};
-    if (!s.error.empty()) stream["error"] = s.error;
-  }
+  for (const StreamReport& s : report.streams) json["streams"][s.set][s.name] = json_of(s);
   json["transfers"] = ordered_json::array();
   for (const TransferReport& t : report.transfers)
     json["transfers"].push_back({{"from", t.from},

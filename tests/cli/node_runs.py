@@ -409,6 +409,58 @@ class Refusals(Fleet):
         self.ends(gpu, 143)
 
 
+class Streams(Fleet):
+    # The sources' node is the stream's own. The savers are on gpu, so that yard's fails away from the clock's home.
+    TEXT = """
+version: 1
+nodes: { edge: {}, gpu: {} }
+streams:
+  cameras:
+    items:
+      gate: { frames: 60, node: edge, out: gate.rgb }
+      hall: { frames: 30, node: gpu,  out: hall.rgb }
+      yard: { frames: 40, node: edge, out: /dev/full }
+handlers:
+  video: { type: test.pattern, for_each: cameras, width: 64, height: 48, count: "{frames}" }
+  blur:  { type: image.blur, for_each: cameras, input: video, node: edge }
+  save:  { type: file.raw_writer, for_each: cameras, path: "{out}", node: gpu, input: blur }
+"""
+
+    def test_b11_a_stream_that_fails_on_another_node_than_its_home_ends_alone(self):
+        self.write(self.TEXT)
+        edge, gpu = self.both()
+        self.ends(edge, 0)
+        self.ends(gpu, 0)
+        for process, where in ((edge, "on node gpu "), (gpu, "")):
+            self.assertRegex(process.said, r"stream yard is over, and the others go on: " + where + r"save@yard .* failed at tick \d")
+        streams = edge.report()["streams"]["cameras"]
+        self.assertEqual({name: (one["home"], one["state"]) for name, one in streams.items()},
+                         {"gate": ("edge", "ended"), "hall": ("gpu", "ended"), "yard": ("edge", "failed")})
+        self.assertEqual([streams[name]["ticks"] for name in ("gate", "hall")], [60, 30])
+        self.assertEqual(streams["yard"]["failed_on"], "gpu")
+        self.assertIn(f"failed at tick {streams['yard']['failed_at']}: ", streams["yard"]["error"])
+        self.assertNotIn("failed_on", streams["gate"])
+        handlers = edge.report()["handlers"]
+        self.assertEqual({name: one["on"] for name, one in handlers.items()}, {"video": "edge, gpu", "blur": "edge", "save": "gpu"})
+        self.assertEqual(handlers["save"]["errors"], 1)
+        written = {name: (self.folder / f"{name}.rgb").read_bytes() for name in ("gate", "hall")}
+        subprocess.run([fleet.MILLRACE, "run", str(self.pipeline), "--quiet"], cwd=self.folder, check=True, timeout=SECONDS_MAX,
+                       stderr=subprocess.DEVNULL)  # yard fails there too
+        for name, bytes_of_nodes in written.items():
+            self.assertEqual(bytes_of_nodes, (self.folder / f"{name}.rgb").read_bytes())
+
+    def test_b11_the_run_fails_on_all_nodes_if_all_streams_of_a_set_do_or_if_the_set_says_so(self):
+        for text in (self.TEXT.replace("gate.rgb", "/dev/full").replace("hall.rgb", "/dev/full"),
+                     self.TEXT.replace("cameras:\n    items", "cameras:\n    on_error: fail\n    items", 1)):
+            self.write(text)
+            edge, gpu = self.both()
+            self.ends(edge, 1)
+            self.ends(gpu, 1)
+            self.assertFalse(edge.report()["ok"])
+            self.assertRegex(edge.said, r"MR0601: save@\w+ .*failed at tick")
+            self.assertEqual("every stream of its set has failed" in edge.said, "on_error" not in text)
+
+
 class Failures(Fleet):
     def test_7_11_a_handler_that_fails_ends_all_with_its_words(self):
         self.write(THERE_AND_BACK.replace("path: out.rgb, node: edge", "path: /dev/full, node: gpu"))

@@ -26,10 +26,14 @@ class Cutting {
     }
     for (graph::Clock& clock : graph.clocks) // one without sources may begin anywhere
       if (!homes.count(clock.name) && up_to(2) == 0) clock.node = nodes.names[up_to(nodes.names.size() - 1)];
+    join(nodes);
+    return nodes;
+  }
+
+  void join(Nodes& nodes) {
     std::vector<Link> links;
     for (size_t n = 0; n < nodes.names.size() * nodes.names.size(); ++n) links.push_back(draw_link());
     nodes.link = [links, count = nodes.names.size()](size_t from, size_t to) { return links[from * count + to]; };
-    return nodes;
   }
 
  private:
@@ -55,6 +59,13 @@ class Cutting {
 } // namespace
 
 Nodes cut_at_random(Pipeline& pipeline, uint64_t seed) { return Cutting(seed).cut(pipeline.graph); }
+
+Nodes linked_at_random(const std::vector<std::string>& names, uint64_t seed) {
+  Nodes nodes;
+  nodes.names = names;
+  Cutting(seed).join(nodes);
+  return nodes;
+}
 
 std::string places_of(const Pipeline& pipeline) {
   std::string words;

@@ -26,7 +26,15 @@ NodeRuns::NodeRuns(const Pipeline& pipeline, const std::vector<std::string>& nam
 
 void NodeRuns::tell_all(size_t node, const exec::FailureRecord& failure) {
   for (size_t n = 0; n < runs_.size(); ++n)
-    if (n != node) runs_[n]->live().fail(failure.error, failure.clock, failure.index);
+    if (n != node && failure.of_stream)
+      tell_stream(*runs_[n], node, failure);
+    else if (n != node)
+      runs_[n]->live().fail(failure.error, failure.clock, failure.index);
+}
+
+void NodeRuns::tell_stream(Compiled& run, size_t node, exec::FailureRecord failure) const {
+  failure.node = names_[node];
+  run.live().fail_stream(failure);
 }
 
 std::vector<NodeRuns::Crossing> NodeRuns::crossings() const {

@@ -38,6 +38,7 @@ class NodeRuns {
 
  private:
   void tell_all(size_t node, const exec::FailureRecord& failure);
+  void tell_stream(Compiled& run, size_t node, exec::FailureRecord failure) const;
 
   std::vector<std::string> names_;
   std::vector<std::unique_ptr<Compiled>> runs_; // by node

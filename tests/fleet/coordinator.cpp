@@ -43,6 +43,10 @@ struct Fleet {
       REQUIRE_MESSAGE(read_statement(event.text, statement, why), why);
       if (const auto* brief = std::get_if<Brief>(&statement)) briefs[event.link] = *brief;
       if (const auto* question = std::get_if<Question>(&statement)) questions[event.link].push_back(*question);
+      if (const auto* over = std::get_if<StreamOver>(&statement)) {
+        REQUIRE(orders[event.link].step != Order::Step::over); // nothing is heard after that
+        streams[event.link].push_back(over->failure);
+      }
       if (const auto* order = std::get_if<Order>(&statement)) orders[event.link] = *order, said.push_back(event.link);
     }
   }
@@ -98,7 +102,8 @@ struct Fleet {
   int64_t now_ns = 5 * kOneSecond;
   std::map<Link, Order> orders;
   std::map<Link, Brief> briefs;
-  std::vector<Link> said; // links that were given an order, in turn
+  std::map<Link, std::vector<RunFailure>> streams; // that are over
+  std::vector<Link> said;                          // links that were given an order, in turn
   std::vector<int> refused;
   std::vector<std::string> waits, given_up;
   std::string why_given_up;
@@ -623,6 +628,89 @@ TEST_CASE("2.8: each node hears what the others wait for, until they go on or ar
   fleet.poll();
   CHECK(fleet.orders[1].step == Order::Step::start);
   CHECK(fleet.orders[1].waits.empty());
+}
+
+TEST_CASE("B11: a stream that fails on a node is over on all of them, by its earliest tick, and the run goes on") {
+  Fleet fleet;
+  fleet.start();
+  RunFailure failure = failure_at(9);
+  failure.clock = "hall";
+  fleet.say(2, StreamOver{1, "plan", failure});
+  for (const Link link : {1u, 2u}) {
+    REQUIRE(fleet.streams[link].size() == 1);
+    CHECK(fleet.streams[link][0].clock == "hall");
+    CHECK(fleet.streams[link][0].node == "gpu");
+    CHECK(fleet.streams[link][0].index == 9);
+    CHECK(!fleet.orders[link].failure);
+  }
+  failure.node = "gpu"; // it is edge that says it
+  failure.index = 12;
+  fleet.say(1, StreamOver{1, "plan", failure});
+  CHECK(fleet.streams[2].size() == 1);
+  failure.index = 4;
+  fleet.say(1, StreamOver{1, "plan", failure});
+  REQUIRE(fleet.streams[2].size() == 2);
+  CHECK(fleet.streams[2][1].index == 4);
+  CHECK(fleet.streams[2][1].node == "edge");
+  fleet.say(1, StreamOver{1, "another plan", {failure.error, "", "yard", 1, false}});
+  fleet.say(1, StreamOver{2, "plan", {failure.error, "", "yard", 1, false}});
+  CHECK(fleet.streams[2].size() == 2);
+  fleet.state(1, State::Step::done);
+  fleet.streams.clear(); // lost with a link that is not yet known to be cut
+  fleet.state(2, State::Step::done);
+  CHECK(fleet.overs == 1);
+  CHECK(!fleet.failure);
+  for (const Link link : {1u, 2u}) {
+    REQUIRE(fleet.streams[link].size() == 1);
+    CHECK(fleet.streams[link][0].index == 4);
+  }
+}
+
+TEST_CASE("B11: a node that was away hears of the streams that ended, also where all is over meanwhile") {
+  Fleet fleet({true, false});
+  fleet.start();
+  RunFailure failure = failure_at(9);
+  failure.clock = "hall";
+  fleet.away(2);
+  fleet.say(1, StreamOver{1, "plan", failure});
+  fleet.streams.clear();
+  fleet.coordinator->back(2, fleet.now_ns);
+  fleet.poll();
+  REQUIRE(fleet.streams[2].size() == 1);
+  fleet.state(2, State::Step::done);
+  fleet.away(2);
+  fleet.state(1, State::Step::done);
+  REQUIRE(fleet.overs == 1);
+  fleet.orders.clear();
+  fleet.streams.clear();
+  fleet.coordinator->back(2, fleet.now_ns);
+  fleet.poll();
+  CHECK(fleet.streams[2].size() == 1);
+  CHECK(fleet.orders[2].step == Order::Step::over);
+}
+
+TEST_CASE("B11: a stream that fails before the start is said once all have started, and not in another epoch") {
+  Fleet fleet;
+  fleet.offer(1, "edge", 10);
+  fleet.offer(2, "gpu", 20);
+  RunFailure failure = failure_at(0);
+  failure.clock = "hall";
+  fleet.say(2, StreamOver{1, "plan", failure});
+  CHECK(fleet.streams.empty());
+  SUBCASE("started") {
+    fleet.state(1, State::Step::ready);
+    fleet.state(2, State::Step::ready);
+    CHECK(fleet.streams[1].size() == 1);
+    CHECK(fleet.streams[2].size() == 1);
+  }
+  SUBCASE("another epoch") {
+    fleet.leave(2);
+    fleet.offer(3, "gpu", 30);
+    fleet.state(1, State::Step::ready);
+    fleet.state(3, State::Step::ready);
+    REQUIRE(fleet.orders[1].step == Order::Step::start);
+    CHECK(fleet.streams.empty());
+  }
 }
 
 } // namespace millrace::fleet

@@ -217,6 +217,7 @@ void FleetWorld::act(Process& process, const Member::Event& event) {
     process.runs = true;
     const bool fails = random.chance(setup_.fails_per_mille);
     const int64_t takes_ns = random.spread(kMs, setup_.run_ns_most);
+    fail_streams(process);
     later_in(process, takes_ns, [this, &process, fails] {
       if (!process.runs) return;
       if (!fails) return finish(process);
@@ -229,11 +230,32 @@ void FleetWorld::act(Process& process, const Member::Event& event) {
     if (event.type == Type::fail) process.told_failure = event.failure;
     later_in(process, random.spread(kMs, kSecond), [this, &process] { finish(process); });
   }
+  if (event.type == Type::fail_stream) {
+    require(process.started_epoch != 0, "only a run's streams fail");
+    const auto [known, is_first] = process.told_streams.emplace(event.failure->clock, event.failure->index);
+    require(is_first || event.failure->index < known->second, "a stream's failure is told again if it is earlier");
+    known->second = event.failure->index;
+  }
   if (event.type == Type::over) {
     process.over = true;
     process.runs = false;
     process.over_error = event.error;
     coordinator.gone(process.link, time.now_ns());
+  }
+}
+
+// Some streams fail while the process runs, and some of them again at an earlier tick.
+void FleetWorld::fail_streams(Process& process) {
+  for (uint64_t left = random.between(0, setup_.streams_most); left > 0; --left) {
+    const std::string clock = "stream" + std::to_string(random.below(3));
+    const uint64_t index = random.below(100);
+    later_in(process, random.spread(kMs, setup_.run_ns_most), [this, &process, clock, index] {
+      const auto known = process.own_streams.find(clock);
+      const bool is_news = known == process.own_streams.end() || index < known->second; // as a run tells it
+      if (!process.runs || !is_news) return;
+      process.own_streams[clock] = index;
+      process.member->stream_failed({{601, "it failed", {}, {}, {}, {}}, "", clock, index, false});
+    });
   }
 }
 

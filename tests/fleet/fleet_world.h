@@ -28,6 +28,7 @@ struct FleetSetup {
   int64_t run_ns_most = 20'000'000'000; // how long a node's run takes
   uint32_t fails_per_mille = 0;         // of runs: it fails on a tick
   uint32_t unable_per_mille = 0;        // of preparations
+  uint32_t streams_most = 0;            // that fail in a run, each on a tick
 };
 
 class FleetWorld {
@@ -60,6 +61,7 @@ class FleetWorld {
     uint32_t started_epoch = 0, prepared_epoch = 0;
     bool runs = false, finished = false, over = false;
     std::optional<RunFailure> own_failure, told_failure;
+    std::map<std::string, uint64_t> own_streams, told_streams; // that have failed: the tick
     std::optional<Error> over_error;
   };
   const std::vector<std::unique_ptr<Process>>& processes() const { return processes_; }
@@ -78,6 +80,7 @@ class FleetWorld {
   void poll(Process& process);
   void act(Process& process, const Member::Event& event);
   void finish(Process& process);
+  void fail_streams(Process& process);
   void send(Process& process, bool to_coordinator, std::string text);
   void connect(Process& process);
   void look_for_silence(Process& process, uint64_t connection);

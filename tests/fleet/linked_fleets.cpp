@@ -296,7 +296,8 @@ void LinkedFleet::act(Process& process, const Member::Event& event) {
       process.over = true;
       process.error = event.error;
       return;
-    case Type::question: // nobody asks here, and no run takes long
+    case Type::fail_stream: // none does here
+    case Type::question:    // nobody asks here, and no run takes long
     case Type::waits:
     case Type::drop: return;
   }

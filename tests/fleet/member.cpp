@@ -22,7 +22,8 @@ struct Played {
         Statement statement;
         std::string why;
         REQUIRE(read_statement(event.text, statement, why));
-        if (const auto* state = std::get_if<State>(&statement)) last = *state, ++states;
+        if (const auto* state = std::get_if<State>(&statement)) last = *state, ++states, in_turn += "state ";
+        if (const auto* over = std::get_if<StreamOver>(&statement)) in_turn += "stream ", stream = over->failure;
         if (std::holds_alternative<Offer>(statement)) ++offers;
         if (const auto* answer = std::get_if<Answer>(&statement)) answers.push_back(answer->body);
       } else {
@@ -66,6 +67,8 @@ struct Played {
 
   Member member;
   State last;
+  std::string in_turn; // states and streams, as they were said
+  RunFailure stream;
   int states = 0, offers = 0;
   std::vector<Member::Event> events;
 };
@@ -261,6 +264,42 @@ TEST_CASE("2.8: a member says what its run waits for while it runs, and tells wh
   gpu.member.finished("{}");
   gpu.poll();
   CHECK(gpu.last.waits.empty());
+}
+
+TEST_CASE("B11: a member says that a stream has failed before its state, and ends one that failed elsewhere once") {
+  Played gpu;
+  gpu.prepare();
+  gpu.member.stream_failed({{601, "it failed", {}, {}, {}, {}}, "", "hall", 3, false});
+  gpu.poll();
+  CHECK(gpu.in_turn == "");
+  gpu.member.prepared(1, "{}");
+  gpu.poll();
+  CHECK(gpu.in_turn == "stream state ");
+  CHECK(gpu.stream.node == "gpu");
+  const StreamOver over{1, "plan", {{601, "it failed", {}, {}, {}, {}}, "edge", "yard", 7, false}};
+  gpu.hear(over); // it is said again at the start
+  CHECK(gpu.types() == std::vector<Type>{Type::prepare});
+  gpu.order(Order::Step::start);
+  gpu.in_turn.clear();
+  gpu.events.clear();
+  StreamOver earlier = over, later = over, other = over;
+  earlier.failure.index = 5;
+  later.failure.index = 8;
+  other.epoch = 2;
+  for (const StreamOver& one : {other, over, over, later, earlier}) gpu.hear(one);
+  REQUIRE(gpu.types() == std::vector<Type>{Type::fail_stream, Type::fail_stream});
+  CHECK(gpu.events[0].failure->index == 7);
+  CHECK(gpu.events[1].failure->index == 5);
+  gpu.member.finished("report");
+  gpu.poll();
+  gpu.member.away(0);
+  gpu.in_turn.clear();
+  gpu.member.back();
+  gpu.poll();
+  CHECK(gpu.in_turn == "stream state ");
+  CHECK(gpu.last.step == State::Step::done);
+  gpu.hear(StreamOver{1, "plan", {over.failure.error, "edge", "gate", 1, false}}); // after its end
+  CHECK(gpu.types().back() == Type::fail_stream);
 }
 
 } // namespace millrace::fleet

@@ -3,6 +3,8 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <map>
+#include <string>
 
 #include "observe/error_codes.h"
 #include "tests/fleet/fleet_world.h"
@@ -13,7 +15,7 @@ namespace {
 
 struct Totals {
   uint64_t fleets = 0, begun = 0, failed = 0, given_up = 0, refused = 0, kills = 0, cuts = 0, pauses = 0, twins = 0,
-           compiles = 0, went_well = 0, came_back = 0, began_again = 0, away = 0;
+           streams = 0, compiles = 0, went_well = 0, came_back = 0, began_again = 0, away = 0;
 };
 
 FleetSetup draw_setup(net::Random& random) {
@@ -24,6 +26,7 @@ FleetSetup draw_setup(net::Random& random) {
   setup.run_ns_most = random.spread(kSecond, 80 * kSecond);
   if (random.chance(300)) setup.fails_per_mille = 400;
   if (random.chance(200)) setup.unable_per_mille = 200;
+  if (random.chance(500)) setup.streams_most = 4;
   return setup;
 }
 
@@ -98,6 +101,28 @@ void check_the_end(const FleetWorld& world, const FleetSetup& setup, bool stoppe
   }
 }
 
+// All processes that took part to the end know the same streams to be over, each by its earliest failure on any node
+// whose report counts.
+uint64_t check_streams(const FleetWorld& world) {
+  const std::map<std::string, uint64_t>* told = nullptr;
+  for (const auto& process : world.processes()) {
+    const int code = process->over_error ? process->over_error->code : 0;
+    const bool to_the_end = !process->is_dead && process->over && code != 804 && code != 806 && code != 809;
+    if (!to_the_end || process->started_epoch == 0 || process->started_epoch != world.coordinator.epoch()) continue;
+    if (!told) told = &process->told_streams;
+    CHECK(*told == process->told_streams);
+  }
+  if (!told) return 0;
+  for (const auto& process : world.processes()) {
+    if (world.coordinator.report(process->node) != "report of " + std::to_string(process->number)) continue;
+    for (const auto& [clock, index] : process->own_streams) {
+      REQUIRE(told->contains(clock));
+      CHECK(told->at(clock) <= index);
+    }
+  }
+  return told->size();
+}
+
 void simulate(uint32_t seed, Totals& totals) {
   net::Random draws(seed);
   const FleetSetup setup = draw_setup(draws);
@@ -129,6 +154,7 @@ void simulate(uint32_t seed, Totals& totals) {
   CHECK(world.broken == "");
   CHECK_MESSAGE(ended, describe(world));
   check_the_end(world, setup, stopped);
+  totals.streams += check_streams(world);
   ++totals.fleets;
   totals.begun += world.is_begun;
   totals.failed += world.failure.has_value();
@@ -161,9 +187,10 @@ TEST_CASE("fleets whose links are cut and whose processes stop, die and come twi
           " failed, ", totals.given_up, " nodes given up, ", totals.refused, " processes refused, ", totals.compiles,
           " compiled, ", totals.came_back, " nodes came back, ", totals.began_again, " ended because one did, ",
           totals.away, " because one was away; ", totals.cuts, " cuts, ", totals.pauses, " pauses, ", totals.kills,
-          " kills, ", totals.twins, " twins");
+          " kills, ", totals.twins, " twins; ", totals.streams, " streams failed");
   // Draws that meet none of these would prove nothing.
   CHECK(totals.went_well > 0);
+  CHECK(totals.streams > 0);
   for (const uint64_t met : {totals.failed, totals.given_up, totals.refused, totals.came_back, totals.began_again})
     CHECK(met > 0);
 }

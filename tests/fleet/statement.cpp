@@ -36,7 +36,8 @@ TEST_CASE("every statement is read as it was written, down to the largest number
         Statement(State{State::Step::done, 1, "plan", "{}", {}, {}, R"({"tracks": []})", {"a line"}}),
         Statement(Brief{3, "plan", "{}"}),
         Statement(Order{Order::Step::start, 9, 3, "plan", INT64_MIN, true, failure, an_error(), {"on gpu: a line"}}),
-        Statement(Question{UINT64_MAX, R"({"handler": 5})"}), Statement(Answer{1, ""})}) {
+        Statement(StreamOver{3, "plan", failure}), Statement(Question{UINT64_MAX, R"({"handler": 5})"}),
+        Statement(Answer{1, ""})}) {
     const std::string text = to_text(statement);
     CHECK(again(text) == text);
   }
@@ -86,7 +87,7 @@ TEST_CASE("a statement that is not one is refused, and says why") {
   CHECK(refusal("[1]") == "it is no object with one key");
   CHECK(refusal(R"({"brief":{},"order":{}})") == "it is no object with one key");
   CHECK(refusal(R"({"brief":3})") == "its value is no object");
-  CHECK(refusal(R"({"plan":{}})") == "its key is none of offer, state, brief, order, question and answer");
+  CHECK(refusal(R"({"plan":{}})") == "its key is none of offer, state, brief, order, stream, question and answer");
   CHECK(refusal(R"({"brief":{"epoch":1,"hash":"x"}})") == "it lacks body");
   CHECK(refusal("{\"brief\":{\"epoch\":1,\"hash\":\"x\",\"body\":3}}\nab") == "body has more bytes than have come");
   CHECK(refusal(R"({"brief":{"epoch":1,"hash":"x","body":1}})") == "body has more bytes than have come");
@@ -107,6 +108,13 @@ TEST_CASE("a statement that is not one is refused, and says why") {
   CHECK(refusal(state + R"("runs","waits":[1]}})") == "a line of waits is no text");
   CHECK(refusal(R"({"order":{"step":"refused","process":1,"epoch":0,"brief":"","zero_ns":0,"stop":false}})") ==
         "it refuses and does not say why");
+  const std::string stream = R"({"stream":{"epoch":1,"brief":"plan")";
+  const std::string failure = R"("failure":{"error":{"code":601,"what":""},"node":"gpu","hopeless":false,)";
+  const std::string no_tick = "a stream is over and it does not say at which tick";
+  CHECK(refusal(stream + "}}") == no_tick);
+  CHECK(refusal(stream + "," + failure + R"("clock":"","index":1}}})") == no_tick);
+  CHECK(refusal(stream + "," + failure + R"("clock":"hall","index":18446744073709551615}}})") == no_tick);
+  CHECK(refusal(stream + "," + failure + R"("clock":"hall","index":-1}}})") == "index is no whole number");
 }
 
 TEST_CASE("a statement has at most 4 MiB, and is nested at most 32 deep") {

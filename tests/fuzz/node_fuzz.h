@@ -190,6 +190,7 @@ inline std::vector<std::string> told_by_nodes() {
       fleet::State{fleet::State::Step::done, 1, "a hash", "{\n}", {}, {}, "[\n]", {"process of tick 3"}},
       fleet::Brief{1, "a hash", R"({"handlers":{}})"},
       fleet::Order{fleet::Order::Step::start, 7, 1, "a hash", 5, true, failure, error},
+      fleet::StreamOver{1, "a hash", failure},
       fleet::Question{3, R"({"handler":"total"})"},
       fleet::Answer{3, R"({"outputs":[]})"},
   };

@@ -139,4 +139,73 @@ TEST_CASE("a report without lists, as of a node whose own was too long, adds the
   CHECK(all["transfers"].empty());
 }
 
+namespace {
+
+StreamReport stream_of(const std::string& name, const std::string& state, uint64_t ticks, uint64_t lost) {
+  StreamReport stream;
+  stream.set = "cameras";
+  stream.name = name;
+  stream.state = state;
+  stream.home = name == "hall" ? "gpu" : "home";
+  stream.ticks = ticks;
+  if (lost > 0) stream.dropped = {{"link", lost}};
+  return stream;
+}
+
+StreamReport failed_stream(const std::string& name, uint64_t tick, const std::string& node) {
+  StreamReport stream = stream_of(name, "failed", 5, 0);
+  stream.error = "MR0601: it failed at tick " + std::to_string(tick);
+  stream.failed_at = tick;
+  stream.failed_on = node;
+  return stream;
+}
+
+} // namespace
+
+TEST_CASE("the report of all has a stream's numbers from its home, and its failure from whichever node had it first") {
+  Result near = home_result(), far = gpu_result();
+  near.report.streams = {stream_of("gate", "ended", 40, 2), stream_of("hall", "runs", 7, 0),
+                         stream_of("yard", "ended", 30, 0), failed_stream("roof", 9, "home")};
+  far.report.streams = {stream_of("gate", "ended", 38, 3), stream_of("hall", "ended", 20, 0),
+                        failed_stream("yard", 29, "gpu"), failed_stream("roof", 4, "gpu")};
+  for (const bool coordinates : {true, false}) {
+    const json all = coordinates ? json::parse(report_of_all(near, "home", {{"gpu", to_json(far)}}))
+                                 : json::parse(report_of_all(far, "gpu", {{"home", to_json(near)}}));
+    const json& streams = all["streams"]["cameras"];
+    REQUIRE(streams.size() == 4);
+    CHECK(streams["gate"]["ticks"] == 40);
+    CHECK(streams["gate"]["dropped"] == json{{"link", 5}});
+    CHECK(streams["hall"]["ticks"] == 20);
+    CHECK(streams["hall"]["state"] == "ended");
+    CHECK(!streams["hall"].contains("error"));
+    CHECK(streams["yard"]["state"] == "failed");
+    CHECK(streams["yard"]["ticks"] == 30);
+    CHECK(streams["yard"]["failed_at"] == 29);
+    CHECK(streams["yard"]["failed_on"] == "gpu");
+    CHECK(streams["roof"]["failed_at"] == 4);
+    CHECK(streams["roof"]["error"] == "MR0601: it failed at tick 4");
+    CHECK(!all["nodes"]["gpu"].contains("streams"));
+  }
+}
+
+TEST_CASE("the report of all adds up the calls of a template whose instances are on several nodes") {
+  Result near = home_result(), far = gpu_result();
+  far.report.handlers[0].name = "camera";
+  near.report.handlers[0].sampled = 3;
+  near.report.handlers[0].p50_us = 100;
+  far.report.handlers[0].sampled = 30;
+  far.report.handlers[0].p50_us = 7;
+  far.report.handlers[0].errors = 1;
+  far.report.handlers[0].first_error = "it failed";
+  const json all = json::parse(report_of_all(near, "home", {{"gpu", to_json(far)}}));
+  REQUIRE(all["handlers"].size() == 1);
+  const json& camera = all["handlers"]["camera"];
+  CHECK(camera["on"] == "home, gpu");
+  CHECK(camera["calls"] == 40);
+  CHECK(camera["sampled"] == 33);
+  CHECK(camera["p50_us"] == 7);
+  CHECK(camera["errors"] == 1);
+  CHECK(camera["first_error"] == "it failed");
+}
+
 } // namespace millrace::node
