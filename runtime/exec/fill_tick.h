@@ -15,5 +15,8 @@ bool fill_tick(PaceRun& pace, mr_tick_info& info, uint64_t ordinal);
 bool sources_ended(const PaceRun& pace);
 // The source that creates the ticks of a live clock, if it has a rate of its own or a reader thread; else null.
 SourceState* live_driver(PaceRun& pace);
+// `realtime`: sets when the head looks again, for the next beat. A clock that is led may end between its beats, so its
+// head looks all the time.
+void expect_beat(PaceRun& pace);
 
 } // namespace millrace::exec

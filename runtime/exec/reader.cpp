@@ -110,6 +110,12 @@ void Reader::add(Read read) {
   values_.push_back(std::move(read));
 }
 
+// The head may have found nothing and look no more by itself.
+void Reader::tell_head() {
+  step_.pace->idle_until_ns.store(INT64_MIN, std::memory_order_release);
+  step_.run->notify(*step_.pace);
+}
+
 void Reader::loop() {
   RunState& run = *step_.run;
   const SignalStack stack(run.options.explain_crashes);
@@ -143,13 +149,13 @@ void Reader::loop() {
     add(std::move(read));
     ++info_.index;
     lock.unlock();
-    run.notify();
+    if (step_.pace->clock->plan->mode != graph::ClockMode::realtime) tell_head(); // else the head looks at its beats
     lock.lock();
   }
   ended_ = left_ = true;
   changed_.notify_all();
   lock.unlock();
-  run.notify();
+  tell_head();
 }
 
 } // namespace millrace::exec

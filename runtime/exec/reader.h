@@ -47,6 +47,7 @@ class Reader {
   };
 
   void loop();
+  void tell_head();
   bool has_room();
   void add(Read read);
 

@@ -166,28 +166,25 @@ Report Run::report() const {
 
 void Run::stop() {
   RunState& run = *state_;
-  run.stopping.store(true);
+  run.stop();
   if (run.live.watch) run.live.watch->stop();
   for (auto& clock : run.clocks)
     for (SourceState& source : clock->sources)
       if (source.reader || source.step->segment->inside.load(std::memory_order_relaxed) == source.step)
         source.step->instance->interrupt();
-  run.wakeup->notify();
 }
 
 void Run::interrupt() {
   RunState& run = *state_;
-  run.stopping.store(true);
   run.abort.store(true);
+  run.stop();
   for (const auto& lanes : run.lives)
     for (const auto& life : lanes) life->instance->interrupt();
-  run.wakeup->notify();
 }
 
 void Run::fail(const Error& error, uint32_t clock, uint64_t index) {
   MR_ASSERT(clock < state_->clocks.size(), "a run fails on a clock of its plan");
   state_->note_failure({error, clock, index});
-  state_->wakeup->notify(); // also the only worker, which no other thread rings for
 }
 
 std::vector<CallUnderWay> Run::calls_under_way() const { return exec::calls_under_way(*state_); }
@@ -198,9 +195,12 @@ void Run::set(const std::vector<ParamChange>& changes, const ChangesTaken& on_ta
   RunState& run = *state_;
   std::vector<RunState::Change> checked = check_changes(run, changes);
   if (on_taken) ask_for(run, checked, on_taken);
-  const std::lock_guard lock(run.changes_mutex);
-  for (RunState::Change& change : checked) run.requested.push_back(std::move(change));
-  run.changes_waiting.store(!run.requested.empty());
+  {
+    const std::lock_guard lock(run.changes_mutex);
+    for (RunState::Change& change : checked) run.requested.push_back(std::move(change));
+    run.changes_waiting.store(!run.requested.empty());
+  }
+  run.notify_all(); // heads look before their beats
 }
 
 std::vector<AppliedChange> Run::changes() const {

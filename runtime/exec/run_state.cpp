@@ -28,6 +28,7 @@ RunState::RunState(const plan::Plan& the_plan, const graph::Graph& the_graph, pl
       live(the_handlers),
       options(the_options),
       devices(std::move(the_devices)),
+      wakeup(the_plan.threads),
       begin_ns_(the_options.begin_ns) {
   const plan::Plan& plan = epoch.plan;
   MR_ASSERT(options.begin_ns == kAtFirstLook || options.begin_ns >= 0, "a run cannot begin at a negative time");
@@ -90,7 +91,7 @@ void RunState::fail_stream(Error error, uint32_t clock, uint64_t index) {
     stream.failed_alone.store(true);
     any_failed.store(true);
   }
-  notify();
+  notify_all();
   if (is_news) tell_stream_failed(*this, name, error);
 }
 
@@ -121,7 +122,7 @@ bool RunState::note_failure(const FailureRecord& failure) {
   }
   failing.store(true);
   any_failed.store(true);
-  notify();
+  notify_all();
   return is_news;
 }
 

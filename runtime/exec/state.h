@@ -52,6 +52,7 @@
 namespace millrace::exec {
 
 class RunState;
+struct Cluster;
 struct PaceRun;
 struct SegmentRun;
 struct StepRun;
@@ -133,6 +134,9 @@ struct StepStamps {
 // The begin time of a tick whose latency is not measured.
 inline constexpr int64_t kNotMeasured = INT64_MIN;
 
+// A segment's turn is taken to be long until the first turns have shown how long it is.
+inline constexpr int64_t kUnknownTurnNs = 1'000'000;
+
 // The start of a clock that has not begun.
 inline constexpr int64_t kNotBegun = INT64_MIN;
 
@@ -173,6 +177,7 @@ struct PaceRun {
   RunState* run = nullptr;
   const plan::Pace* plan = nullptr;
   ClockRun* clock = nullptr;
+  Cluster* cluster = nullptr;
   uint32_t index = 0;
   uint64_t window = 1, mask = 0;
 
@@ -204,7 +209,10 @@ struct PaceRun {
   LineVector<int64_t> recent_media_ns; // [ordinal mod size] for a clock whose ticks others hold (8.3)
   uint64_t retired = 0;
   std::atomic<int64_t> due_ns{INT64_MAX}; // when the head should look again
-  std::atomic<bool> ending{false};        // admits no more, and waits for readers to leave their handlers
+  // Until then the head has nothing to do, unless the run or its stream ends or a change is to be taken. A reader's
+  // thread sets it back.
+  std::atomic<int64_t> idle_until_ns{INT64_MIN};
+  std::atomic<bool> ending{false}; // admits no more, and waits for readers to leave their handlers
 
   TickWatch watch;
   int64_t asked_ns = INT64_MAX;   // when the sources were last asked for a tick that will be measured
@@ -249,6 +257,7 @@ struct SegmentRun {
   int64_t busy_until_ns = 0;                    // virtual time
   LineVector<device::Fence> fences;             // [ordinal & mask] the last one issued for it
   LineVector<std::atomic<int64_t>> ended_at_ns; // [ordinal & mask] realtime: when it was settled; else empty
+  int64_t took_ns = kUnknownTurnNs;             // how long its latest turns took at most, if its claimers measure it
   std::mutex fences_mutex;
   uint64_t warmed_up = 0;   // below it: ordinals that its regions were warmed up for
   uint64_t fences_done = 0; // any, under fences_mutex: below it they are done
