@@ -52,6 +52,7 @@ class Reader {
 
   void loop();
   bool start_source();
+  void tell_head();
   bool has_room();
   void add(Read read);
 

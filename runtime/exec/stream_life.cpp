@@ -26,6 +26,7 @@ constexpr int64_t kBackOffMaxNs = 30'000'000'000;
 
 void take_stage(PaceRun& pace, Stage stage) {
   pace.clock->stage = stage;
+  pace.clock->rests.store(stage == Stage::down, std::memory_order_relaxed);
   pace.stirred = true;
 }
 
@@ -66,6 +67,7 @@ void back_off(PaceRun& pace) {
   ++clock.failed_in_a_row;
   clock.begins_at_ns = pace.run->now_ns() + wait;
   pace.due_ns.store(clock.begins_at_ns, std::memory_order_relaxed);
+  pace.idle_until_ns.store(clock.begins_at_ns, std::memory_order_relaxed);
   take_stage(pace, Stage::down);
   tell_stream_down(pace, wait);
 }
@@ -133,6 +135,7 @@ bool has_begun_anew(PaceRun& pace) {
   if (clock.stage == Stage::runs) {
     if (pace.run->now_ns() - clock.began_ns >= kBackOffMaxNs) clock.failed_in_a_row = 0;
     take_stage(pace, Stage::leaving);
+    pace.idle_until_ns.store(INT64_MIN, std::memory_order_relaxed);
   }
   if (clock.stage == Stage::leaving) {
     if (!have_left(clock)) {
@@ -142,7 +145,7 @@ bool has_begun_anew(PaceRun& pace) {
     pace.due_ns.store(INT64_MAX, std::memory_order_relaxed);
     pace.epochs_over.fetch_add(1, std::memory_order_release);
     take_stage(pace, Stage::draining);
-    pace.run->notify();
+    pace.run->notify(pace);
   }
   if (clock.stage == Stage::draining) {
     if (!all_drained(pace)) return false;
@@ -151,6 +154,7 @@ bool has_begun_anew(PaceRun& pace) {
   }
   if (clock.stage == Stage::down) {
     if (pace.run->now_ns() < clock.begins_at_ns) return false;
+    pace.idle_until_ns.store(INT64_MIN, std::memory_order_relaxed);
     for (SourceState& source : clock.sources) {
       source.starts = true;
       if (source.reader) source.reader->begin_anew();
@@ -193,7 +197,7 @@ void end_epoch(SegmentRun& segment) {
     channel.epochs_over = over;
   }
   segment.epochs_over.store(over, std::memory_order_release);
-  segment.run->notify();
+  segment.run->notify(segment);
 }
 
 void mark_first_values(PaceRun& pace) {
