@@ -1,4 +1,6 @@
 // The millrace command: reads the command line, calls one command, and turns an error into an exit code.
+#include <unistd.h>
+
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
@@ -15,6 +17,7 @@
 #include "cli/signals.h"
 #include "graph/quantity.h"
 #include "millrace/abi.h"
+#include "plan/probe.h"
 
 namespace millrace::cli {
 
@@ -484,5 +487,8 @@ int main_of(int argc, char** argv) {
 int main(int argc, char** argv) {
   millrace::cli::prepare_standard_streams();
   millrace::cli::hold_signals();
-  return millrace::cli::main_of(argc, argv);
+  const int code = millrace::cli::main_of(argc, argv);
+  if (!millrace::plan::any_probe_goes_on()) return code;
+  std::fflush(nullptr);
+  _exit(code);
 }

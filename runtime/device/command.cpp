@@ -59,13 +59,13 @@ void QueuedStream::pop(bool rings) {
   done_.store(done + 1, std::memory_order_release);
   completed.compare_exchange_strong(done, done + 1, std::memory_order_release); // does not change kFailed
   completed.notify_all();
-  if (wakeup && rings) wakeup->notify();
+  if (wakeup && rings) wakeup->ring_all();
 }
 
 void QueuedStream::fail() {
   completed.store(kFailed, std::memory_order_release);
   completed.notify_all();
-  if (wakeup) wakeup->notify();
+  if (wakeup) wakeup->ring_all();
 }
 
 } // namespace millrace::device

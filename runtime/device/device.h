@@ -21,7 +21,7 @@
 #include <string>
 #include <vector>
 
-#include "device/event_count.h"
+#include "device/bells.h"
 
 struct mr_device_tick; // abi.h: the numbers of a tick as kernels read them
 
@@ -51,9 +51,9 @@ struct Stream {
   // memory. Between begin_record and end_record both are the recording's.
   void* native = nullptr;
   const mr_device_tick* tick = nullptr;
-  // Notified after `completed` has advanced. Set it before the first command. It is shared, because the waiter may be
-  // gone by the time of the notification.
-  std::shared_ptr<EventCount> wakeup;
+  // All are rung after `completed` has advanced. Set it before the first command. It is shared, because the waiters may
+  // be gone by then.
+  std::shared_ptr<Bells> wakeup;
 
   Stream() : completed(own_word_) {}
   explicit Stream(std::atomic<uint64_t>& word) : completed(word) {}

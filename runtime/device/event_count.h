@@ -16,7 +16,7 @@ namespace millrace::device {
 // Any thread may call it. To wait:
 //   const uint32_t seen = events.epoch();
 //   if (nothing_to_do()) events.wait(seen);
-// If others notify with notify_if_waiting(), call prepare_wait() before the check and cancel_wait() after the wait.
+// If others notify with notify_waiters(), call prepare_wait() before the check and cancel_wait() after the wait.
 class EventCount {
  public:
   uint32_t epoch() const { return epoch_.load(std::memory_order_acquire); }
@@ -26,11 +26,12 @@ class EventCount {
     if (waiters_.load() > 0) call(FUTEX_WAKE_PRIVATE, INT_MAX, nullptr);
   }
 
-  // Costs only a memory fence if no thread waits, so it may be called on every tick. Before the call, store the state
-  // that the waiters check.
-  void notify_if_waiting() {
-    std::atomic_thread_fence(std::memory_order_seq_cst);
-    if (waiters_.load(std::memory_order_relaxed) > 0) notify();
+  // After a memory fence of the caller's: costs only a load if no thread waits, and is then false. Before the fence,
+  // store the state that the waiters check.
+  bool notify_waiters() {
+    if (waiters_.load(std::memory_order_relaxed) == 0) return false;
+    notify();
+    return true;
   }
 
   void prepare_wait() {

@@ -6,6 +6,7 @@
 #include "embed/json_fields.h"
 #include "graph/quantity.h"
 #include "millrace/payload.h"
+#include "plan/probe.h"
 #include "plan/refusal.h"
 
 namespace millrace::embed {
@@ -70,12 +71,26 @@ void read_handler(const json& given, plan::HandlerFacts& handler) {
   if (const auto at = given.find("outputs"); at != given.end()) read_outputs(*at, handler);
 }
 
-void probe_handler(plugin::Instance& instance, plan::HandlerFacts& handler) {
-  if (instance.probe(handler.facts) == MR_OK) return;
-  graph::Handler unplaced; // facts have no places in a text
-  const plugin::HandlerInfo& info = instance.info();
-  throw Failure(plan::refusal(code::probe_failed, handler.name + " (" + info.type + ") could not be opened: ", unplaced,
-                              info, instance.error()));
+void probe_others(const json& document, plan::Prepared& prepared) {
+  std::vector<plan::HandlerFacts*> others;
+  std::vector<std::unique_ptr<plugin::Instance>*> asked;
+  for (size_t h = 0; h < prepared.facts.handlers.size(); ++h) {
+    plan::HandlerFacts& handler = prepared.facts.handlers[h];
+    if (document.contains(handler.name) || !prepared.handlers.instances[h]) continue;
+    others.push_back(&handler);
+    asked.push_back(&prepared.handlers.instances[h]);
+  }
+  if (others.empty()) return;
+  std::vector<const plugin::HandlerInfo*> infos;
+  for (const auto* instance : asked) infos.push_back(&(*instance)->info());
+  const std::vector<plan::ProbeAnswer> answers = plan::probe_all(asked, others.front()->facts);
+  for (size_t i = 0; i < others.size(); ++i) {
+    const std::string begins = others[i]->name + " (" + infos[i]->type + ") could not be opened: ";
+    graph::Handler unplaced; // facts have no places in a text
+    if (!answers[i].error.empty())
+      throw Failure(plan::refusal(code::probe_failed, begins, unplaced, *infos[i], answers[i].error));
+    others[i]->facts = answers[i].facts;
+  }
 }
 
 } // namespace
@@ -94,13 +109,9 @@ void apply_facts(const std::string& text, bool probe, plan::Prepared& prepared) 
                           nearest_name(name, names),
                           ""});
   }
-  for (size_t h = 0; h < facts.handlers.size(); ++h) {
-    plan::HandlerFacts& handler = facts.handlers[h];
-    if (const auto at = document.find(handler.name); at != document.end())
-      read_handler(*at, handler);
-    else if (probe)
-      probe_handler(*prepared.handlers.instances[h], handler);
-  }
+  for (plan::HandlerFacts& handler : facts.handlers)
+    if (const auto at = document.find(handler.name); at != document.end()) read_handler(*at, handler);
+  if (probe) probe_others(document, prepared);
   facts.probed = probe;
 }
 

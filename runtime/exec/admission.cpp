@@ -32,9 +32,11 @@ bool begin(PaceRun& pace) {
   const bool over = run.stopping.load(std::memory_order_relaxed) || run.failing.load(std::memory_order_relaxed);
   if (run.now_ns() < start && !over) {
     pace.due_ns.store(start, std::memory_order_relaxed);
+    pace.idle_until_ns.store(start, std::memory_order_relaxed);
     return false;
   }
   pace.due_ns.store(INT64_MAX, std::memory_order_relaxed);
+  pace.idle_until_ns.store(INT64_MIN, std::memory_order_relaxed);
   pace.clock->start_ns = start;
   for (SourceState& source : pace.clock->sources) {
     source.rate = rate_of(*source.step);
@@ -59,13 +61,17 @@ void end(PaceRun& pace) {
   if (!pace.entry)
     for (SourceState& source : pace.clock->sources) left = (!source.reader || source.reader->leave()) && left;
   if (!left) {
-    pace.due_ns.store(pace.run->now_ns() + kAskAgainNs, std::memory_order_relaxed);
+    const int64_t again = pace.run->now_ns() + kAskAgainNs;
+    pace.due_ns.store(again, std::memory_order_relaxed);
+    pace.idle_until_ns.store(again, std::memory_order_relaxed);
     return;
   }
   pace.due_ns.store(INT64_MAX, std::memory_order_relaxed);
+  pace.idle_until_ns.store(INT64_MIN, std::memory_order_relaxed);
   pace.ended.store(true, std::memory_order_release);
+  if (pace.clock->plan->has_room) wake_places(*pace.run, pace.clock->plan->set);
   if (pace.plan->kind == plan::PaceKind::clock) give_up_changes(*pace.run, pace.plan->clock);
-  pace.run->notify();
+  pace.run->notify(pace);
   tell_clock_ended(pace);
 }
 
@@ -100,6 +106,12 @@ void admit_changes(PaceRun& pace, uint64_t index, bool asked) {
   run.changes_waiting.store(!run.requested.empty(), std::memory_order_relaxed);
 }
 
+// True if the pace was to have so many ticks.
+bool has_all_ticks(const PaceRun& pace, uint64_t ticks) {
+  const uint64_t most = pace.run->options.ticks_max;
+  return (most && ticks >= most) || ticks >= pace.plan->ticks_max;
+}
+
 // Stores what steps of other paces read of a tick. Called before `admitted` is stored.
 void tell_others(PaceRun& pace, uint64_t ordinal, const mr_tick_info& info) {
   pace.tick_index[ordinal & pace.mask].store(info.index, std::memory_order_relaxed);
@@ -107,13 +119,13 @@ void tell_others(PaceRun& pace, uint64_t ordinal, const mr_tick_info& info) {
 }
 
 // Sets when the head has to look again without being notified: at the next beat, or at the time that take_live() set;
-// else never.
-void expect_next(PaceRun& pace) {
+// else never. After the last tick, the head ends its pace at once.
+void expect_next(PaceRun& pace, uint64_t next) {
   if (pace.clock->plan->mode == graph::ClockMode::realtime)
-    pace.due_ns.store(pace.clock->start_ns + beat_ns(pace.clock->plan->rate, pace.clock->next_beat),
-                      std::memory_order_relaxed);
+    expect_beat(pace);
   else if (!live_driver(pace))
     pace.due_ns.store(INT64_MAX, std::memory_order_relaxed);
+  if (has_all_ticks(pace, next)) pace.idle_until_ns.store(INT64_MIN, std::memory_order_relaxed);
 }
 
 // Out of line, because few ticks do it and inline it would take registers from all.
@@ -135,9 +147,10 @@ void publish_tick(PaceRun& pace, uint64_t ordinal, const mr_tick_info& info) {
   if (!pace.run->epoch.plan.channels.empty()) tell_others(pace, ordinal, info);
   if (pace.watch.is_due(ordinal)) [[unlikely]]
     measure_tick(pace, ordinal, info);
-  if (pace.due_ns.load(std::memory_order_relaxed) != INT64_MAX) expect_next(pace);
-  // Last, because a step that reads a source begins the tick on the stamp alone. One notification serves the stamps and
-  // `admitted`.
+  if (pace.due_ns.load(std::memory_order_relaxed) != INT64_MAX ||
+      pace.idle_until_ns.load(std::memory_order_relaxed) != INT64_MIN)
+    expect_next(pace, ordinal + 1);
+  // Last, because a step that reads a source begins the tick on the stamp alone.
   for (SourceState& source : pace.clock->sources) {
     for (size_t o = 0; o < source.value.size(); ++o) source.step->outputs[o]->at(ordinal) = source.value[o];
     source.has_value = false;
@@ -145,15 +158,13 @@ void publish_tick(PaceRun& pace, uint64_t ordinal, const mr_tick_info& info) {
   }
   pace.admitted.store(ordinal + 1, std::memory_order_release);
   pace.clock->newest_media_ns.store(info.media_time_ns, std::memory_order_release); // before `ended`
-  pace.run->notify();
 }
 
 bool must_end(PaceRun& pace, uint64_t ordinal) {
   const RunState& run = *pace.run;
   if (run.stopping.load(std::memory_order_relaxed) || run.failing.load(std::memory_order_relaxed)) return true;
   if (pace.clock->halted.load(std::memory_order_relaxed) && !pace.clock->plan->comes_again()) return true;
-  if (run.options.ticks_max && ordinal >= run.options.ticks_max) return true;
-  if (ordinal >= pace.plan->ticks_max) return true;
+  if (has_all_ticks(pace, ordinal)) return true;
   return run.options.duration_ns && run.now_ns() - pace.clock->start_ns >= run.options.duration_ns;
 }
 
@@ -291,7 +302,7 @@ bool admit_entry(PaceRun& pace) {
       if (feed.epochs_over != pace.epochs_over.load(std::memory_order_relaxed)) {
         pace.epochs_over.store(feed.epochs_over, std::memory_order_release);
         pace.stirred = true;
-        pace.run->notify();
+        pace.run->notify(pace);
       }
       return false;
     }
@@ -315,7 +326,6 @@ bool admit_entry(PaceRun& pace) {
     pace.admitted.store(ordinal + 1, std::memory_order_release);
   }
   stamp(*pace.entry, ordinal);
-  pace.run->notify();
   return true;
 }
 
@@ -346,7 +356,6 @@ bool admit_far(PaceRun& pace) {
   if (!is_home) note_media_time(*pace.clock, info->media_time_ns);
   pace.admitted.store(ordinal + 1, std::memory_order_release);
   stamp(*pace.entry, ordinal);
-  pace.run->notify();
   pace.run->tell_carrier();
   return true;
 }

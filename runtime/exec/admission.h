@@ -5,7 +5,7 @@ namespace millrace::exec {
 
 struct PaceRun;
 
-// True if a new ordinal was admitted.
+// True if a new ordinal was admitted. The caller notifies those that may wait for it.
 bool try_admit(PaceRun& pace);
 
 } // namespace millrace::exec

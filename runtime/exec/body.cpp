@@ -53,7 +53,7 @@ void begin_body(BodyCall& body) {
 // Checks what the body returned before any step acts on it.
 void end_body(BodyRun& step, BodyCall& body, mr_status status) {
   status = status_of_call(step, status, body.outputs, body.inputs);
-  if (status == MR_END) step.run->stopping.store(true);
+  if (status == MR_END) step.run->stop();
   body.to_finish = status == MR_OK;
   status < 0 ? fail_body(step, body) : say_stream(step, body.outputs);
 }

@@ -22,6 +22,7 @@ std::unique_ptr<RunState> build(const plan::Plan& plan, const graph::Graph& grap
   watch_sinks(*run);
   join_segments(*run);
   join_clocks(*run);
+  gather_clusters(*run);
   wire_stamps(*run);
   make_regions(*run);
   return run;

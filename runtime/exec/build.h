@@ -35,6 +35,11 @@ void join_paces(RunState& run);
 // channels that feed it. Channels from clocks that it leads itself do not count, because those clocks end with it.
 void join_clocks(RunState& run);
 
+// cluster.cpp
+void gather_clusters(RunState& run);
+// Tells each cluster which workers are home to its segments. A second cut calls it again.
+void settle_homes(RunState& run);
+
 // build_steps.cpp
 void make_streams(RunState& run);
 void make_segments(RunState& run); // and their steps

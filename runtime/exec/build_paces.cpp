@@ -118,6 +118,8 @@ void join_paces(RunState& run) {
     clock.place.vacant = true;
     clock.halted = true;
     clock.stage = Stage::vacant;
+    clock.rests = true;
+    pace->idle_until_ns = INT64_MAX;
   }
 }
 

@@ -24,7 +24,7 @@ namespace {
 
 device::Stream* make_stream(RunState& run, uint32_t domain, device::StreamKind kind) {
   device::Stream* const stream = run.devices[domain]->create_stream(kind);
-  stream->wakeup = run.wakeup;
+  stream->wakeup = run.wakeup.bells;
   run.streams[domain].push_back(stream);
   return stream;
 }

@@ -55,7 +55,7 @@ mr_status status_of_call(HandlerRun& step, mr_status status, std::span<mr_output
   if (status == MR_ERROR || status == MR_INTERRUPTED) return status;
   if (status < MR_OK || status > MR_END) return refuse(step, "process returned status " + std::to_string(status));
   if (step.deferred_in_call) {
-    if (status == MR_END) step.run->stopping.store(true);
+    if (status == MR_END) step.run->stop();
     return MR_PENDING; // the firing is published later, whatever the body says after that
   }
   if (status == MR_PENDING) return refuse(step, "it says that its firing is pending, and has not deferred it");

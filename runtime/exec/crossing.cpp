@@ -69,7 +69,7 @@ void Departure::let_go(bool lost) {
     --channel_.count;
     --channel_.taken;
   }
-  run_.notify();
+  run_.notify(*channel_.from->pace);
 }
 
 uint64_t Departure::made() const {
@@ -89,7 +89,7 @@ void set_away(RunState& run, ChannelRun& channel, bool away) {
     const std::lock_guard lock(channel.mutex);
     channel.away = away;
   }
-  run.notify();
+  run.notify(*(channel.from ? channel.from : channel.to)->pace);
 }
 
 } // namespace
@@ -146,7 +146,7 @@ void Arrival::arrive(const Parcel& parcel) {
       }
     }
   }
-  run_.notify();
+  run_.notify(*channel_.to->pace);
 }
 
 void Arrival::away(bool away) { set_away(run_, channel_, away); }
@@ -156,7 +156,7 @@ void Arrival::passed(int64_t media_ns) {
     const std::lock_guard lock(channel_.mutex);
     channel_.passed_ns = std::max(channel_.passed_ns, media_ns);
   }
-  run_.notify();
+  run_.notify(*channel_.to->pace);
 }
 
 uint64_t Arrival::credit() const {

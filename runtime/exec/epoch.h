@@ -16,6 +16,7 @@
 namespace millrace::exec {
 
 struct ChannelRun;
+struct Cluster;
 struct RegionRun;
 struct ResolveRun;
 
@@ -36,6 +37,7 @@ struct Epoch {
   std::vector<StepStamps> shared;
   std::vector<std::unique_ptr<ChannelRun>> channels;
   std::vector<std::unique_ptr<PaceRun>> paces;
+  std::vector<std::unique_ptr<Cluster>> clusters;
   std::vector<std::unique_ptr<SegmentRun>> segments;
   std::vector<std::unique_ptr<StepRun>> steps; // all lanes
   std::vector<HandlerRun*> handlers;           // those of them that call one

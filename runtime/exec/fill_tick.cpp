@@ -47,7 +47,7 @@ bool find_beat(PaceRun& pace, uint64_t ordinal) {
     if (due(pace.clock->next_beat) <= now)
       pass_over(beat_after(pace, rate, now) - 1, pace.clock->skipped); // the clock itself came late
   }
-  pace.due_ns.store(due(pace.clock->next_beat), std::memory_order_relaxed);
+  expect_beat(pace);
   return due(pace.clock->next_beat) <= now;
 }
 
@@ -108,7 +108,8 @@ void drop_late(PaceRun& pace, SourceState& driver) {
 // there is no frame.
 bool take_live(PaceRun& pace, SourceState& driver, const mr_tick_info& info, uint64_t ordinal) {
   const int64_t now = pace.run->now_ns();
-  int64_t look_again = INT64_MAX; // a reader notifies
+  int64_t look_again = INT64_MAX;                         // a reader notifies
+  if (driver.reader) pace.idle_until_ns.store(INT64_MAX); // before the look: it sets this back after the next value
   // Besides what is read ahead, the ring has room for a full window, or for one tick less and a frame that the head
   // holds.
   const bool full = window_full(pace, ordinal);
@@ -138,6 +139,10 @@ bool take_live(PaceRun& pace, SourceState& driver, const mr_tick_info& info, uin
   }
   if (full) drop_late(pace, driver);
   pace.due_ns.store(look_again, std::memory_order_relaxed);
+  if (driver.ended) // the head ends its pace, perhaps after a tick
+    pace.idle_until_ns.store(INT64_MIN, std::memory_order_relaxed);
+  else if (!driver.reader)
+    pace.idle_until_ns.store(look_again, std::memory_order_relaxed);
   return driver.has_value;
 }
 
@@ -222,6 +227,12 @@ bool fill_in_turn(PaceRun& pace, mr_tick_info& info, uint64_t ordinal) {
 }
 
 } // namespace
+
+void expect_beat(PaceRun& pace) {
+  const int64_t due = pace.clock->start_ns + beat_ns(pace.clock->plan->rate, pace.clock->next_beat);
+  pace.due_ns.store(due, std::memory_order_relaxed);
+  pace.idle_until_ns.store(pace.leaders.empty() ? due : INT64_MIN, std::memory_order_relaxed);
+}
 
 bool sources_ended(const PaceRun& pace) {
   if (pace.clock->sources.empty()) return false;

@@ -19,5 +19,8 @@ SourceState* live_driver(PaceRun& pace);
 void skip_beats(PaceRun& pace);
 // The media time at which the clock would tick next, if its sources say nothing.
 int64_t next_media_ns(const PaceRun& pace);
+// `realtime`: sets when the head looks again, for the next beat. A clock that is led may end between its beats, so its
+// head looks all the time.
+void expect_beat(PaceRun& pace);
 
 } // namespace millrace::exec

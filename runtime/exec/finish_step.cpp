@@ -114,7 +114,7 @@ StepResult FinishRun::advance(uint64_t ordinal) {
     return pass(*this, ordinal);
   }
   const mr_status status = call_finish(*this, ordinal);
-  if (status == MR_END) run->stopping.store(true);
+  if (status == MR_END) run->stop();
   const bool leaves = run->stopping.load(std::memory_order_relaxed) || pace->ending.load(std::memory_order_relaxed);
   if (status < 0 && !(leaves && status == MR_INTERRUPTED)) mind_failure(*body, info.index);
   leave(*body);
@@ -133,7 +133,7 @@ bool enter(BodyRun& body) { return !body.finisher || !body.entered.exchange(true
 void leave(BodyRun& body) {
   if (!body.finisher) return;
   body.entered.store(false, std::memory_order_release);
-  body.run->notify(); // a thread that was kept out tries again
+  body.run->notify(*body.pace); // a thread that was kept out tries again
 }
 
 } // namespace millrace::exec

@@ -160,7 +160,7 @@ StepResult run_handler(HandlerRun& step, uint64_t ordinal) {
   }
   step.context.ordinal = ordinal;
   step.call_status = call(step, info);
-  if (step.call_status == MR_END) run.stopping.store(true);
+  if (step.call_status == MR_END) run.stop();
   if (!step.deferred.empty()) mind_debt(step, ordinal);
   if (run.is_virtual) {
     const int64_t cost = run.options.cost_ns ? run.options.cost_ns(step.handler->name, info.index) : 0;
@@ -229,7 +229,7 @@ void apply_changes(HandlerRun& step, uint64_t index) {
 void stamp(StepRun& step, uint64_t ordinal) {
   if (!step.shared->wanted) return;
   step.shared->stamp(ordinal).store(ordinal + 1, std::memory_order_release);
-  step.run->notify();
+  step.run->notify(*step.segment);
 }
 
 void flatten(HandlerRun& step) {
@@ -301,7 +301,7 @@ bool run_flat(HandlerRun& step, uint64_t ordinal) {
   if (segment.traced) trace_flat_call(step);
   if (!says_nothing_new(step, status)) status = end_call(step, *step.tick.info, status);
   if (status == MR_END) [[unlikely]]
-    step.run->stopping.store(true);
+    step.run->stop();
   const Cause cause = cause_of(status);
   for (size_t o = 0; o < step.flat_outputs.size(); ++o) {
     const FlatPort& port = step.flat_outputs[o];

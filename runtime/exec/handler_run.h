@@ -93,8 +93,8 @@ struct alignas(64) HandlerLife {
   bool down = false, drained = false;
   bool is_started = false;                        // start or head
   std::map<std::string, int64_t> counts_before{}; // under instances_mutex: of instances that are gone
-  std::atomic<size_t> changes_seen{0}; // live parameters: changes with a lower number were looked at
-  std::atomic<uint64_t> errors{0};     // any
+  std::atomic<size_t> changes_seen{0};            // live parameters: changes with a lower number were looked at
+  std::atomic<uint64_t> errors{0};                // any
   // any, under failure_mutex. The sentence of the first failure of any lane that the policy passed over; only the first
   // lane keeps it.
   std::string first_error;

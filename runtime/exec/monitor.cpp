@@ -354,7 +354,7 @@ void Monitor::give_up_hung_device(int64_t now) {
     if (!waits_for_device(*segment)) continue;
     const uint32_t domain = segment->plan->domain;
     run_.devices[domain]->declare_lost("it has finished nothing for " + seconds(now - moved_at_ns_));
-    run_.notify();
+    run_.notify_all();
     return;
   }
 }

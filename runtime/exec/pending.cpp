@@ -184,8 +184,9 @@ mr_tick* defer_firing(HandlerRun& step, const mr_tick& tick, uint64_t ordinal) {
 
 namespace {
 
-// Settles the oldest firing that is owed; called under the lock. Its outputs are checked like those of a call. If one
-// is not sound, all are settled empty and the result is false; the caller then applies the handler's policy.
+// Settles the oldest firing that is owed; called under the lock. The caller notifies. Its outputs are checked like
+// those of a call. If one is not sound, all are settled empty and the result is false; the caller then applies the
+// handler's policy.
 bool settle_deferred(HandlerRun& step, Deferred& deferred) {
   const uint64_t ordinal = deferred.context.ordinal;
   bool sound = true;
@@ -202,7 +203,7 @@ bool settle_deferred(HandlerRun& step, Deferred& deferred) {
   say_stream(step, deferred.outputs);
   settle_outputs(step, ordinal, deferred.outputs, deferred.inputs, sound ? Cause::silent : Cause::error);
   note_sink_latency(step, ordinal);
-  stamp(step, ordinal);
+  if (step.shared->wanted) step.shared->stamp(ordinal).store(ordinal + 1, std::memory_order_release);
   step.owed.pop_front();
   deferred.state = Deferred::State::unused;
   refresh_oldest(step);
@@ -234,7 +235,8 @@ mr_status publish_firing(HandlerRun& step, Deferred& deferred) {
     step.run->fail(step, index,
                    "it publishes from another thread than the one that calls it; such a handler says asynchronous() in "
                    "its constructor");
-  step.run->notify();
+  // A second cut may move the step to another segment while another thread publishes.
+  outside ? step.run->notify(*step.pace) : step.run->notify(*step.segment);
   return MR_OK;
 }
 

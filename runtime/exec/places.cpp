@@ -50,6 +50,14 @@ void count_from_here(PaceRun& pace) {
 
 } // namespace
 
+void wake_places(RunState& run, const std::string& set) {
+  for (uint32_t c = 0; c < run.clocks.size(); ++c) {
+    if (clock_of(run, c).set != set || !run.clocks[c]->place.vacant.load()) continue;
+    run.clocks[c]->rests.store(false);
+    run.notify(*run.epoch.paces[c]); // a clock's own pace has its number
+  }
+}
+
 uint32_t take_place(RunState& run, const std::string& set, const std::string& name) {
   const std::lock_guard lock(run.places_mutex);
   uint32_t free = plan::kNone, places = 0;
@@ -77,7 +85,7 @@ uint32_t take_place(RunState& run, const std::string& set, const std::string& na
 void give_up_place(RunState& run, uint32_t clock) {
   const std::lock_guard lock(run.places_mutex);
   run.clocks[clock]->place.is_there = false;
-  run.notify();
+  wake_places(run, clock_of(run, clock).set);
 }
 
 void come(RunState& run, uint32_t clock, NewStream stream) {
@@ -85,9 +93,10 @@ void come(RunState& run, uint32_t clock, NewStream stream) {
   {
     const std::lock_guard lock(run.places_mutex);
     place.coming = std::make_unique<NewStream>(std::move(stream));
-    place.asked.store(true, std::memory_order_release);
+    place.asked.store(true);
   }
-  run.notify();
+  run.clocks[clock]->rests.store(false);
+  run.notify(*run.epoch.paces[clock]);
 }
 
 void go(RunState& run, const std::string& set, const std::string& name, StreamDone done) {
@@ -114,7 +123,7 @@ void go(RunState& run, const std::string& set, const std::string& name, StreamDo
       clock.removed.store(true);
       clock.halted.store(true);
     }
-    run.notify();
+    run.notify(*run.epoch.paces[c]);
     return;
   }
   throw Failure(Error{code::unknown_stream,
@@ -151,14 +160,14 @@ void vacate(PaceRun& pace) {
   clock.place.vacant.store(true, std::memory_order_release);
   give_up_changes(run, pace.plan->clock);
   tell_stream_left(pace);
-  run.notify();
+  wake_places(run, clock.plan->set);
   if (done) done(nullptr);
 }
 
 bool has_come(PaceRun& pace) {
   PlaceRun& place = pace.clock->place;
   RunState& run = *pace.run;
-  if (!place.asked.exchange(false, std::memory_order_acquire)) return false;
+  if (!place.asked.exchange(false)) return false;
   {
     const std::lock_guard lock(run.places_mutex);
     for (auto& [handler, instance] : place.coming->made->instances) give_instance(run, handler, instance);

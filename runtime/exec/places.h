@@ -67,6 +67,8 @@ void vacate(PaceRun& pace);
 bool has_come(PaceRun& pace);
 // The stream that came has begun, or could not.
 void answer_come(PaceRun& pace, const Error* error);
+// A stream of the set is over: heads of free places look whether it was the last one.
+void wake_places(RunState& run, const std::string& set);
 // True if all streams of the set are over, and the last of them by itself: no more are waited for.
 bool is_set_over(const PaceRun& pace);
 

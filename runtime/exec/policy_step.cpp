@@ -52,7 +52,7 @@ void count_drop(ChannelRun& channel, const QueuedTick& tick, Cause cause) {
 void mark_passed(ChannelEnd& step, uint64_t ordinal) {
   step.passed_media_ns.store(step.pace->info(ordinal).media_time_ns, std::memory_order_release);
   step.passed.store(ordinal + 1, std::memory_order_release);
-  step.run->notify();
+  step.run->notify(*step.segment);
 }
 
 // The number of ticks that the pace has admitted and not finished.
@@ -222,7 +222,7 @@ StepResult resolve_latest(ResolveRun& step, ChannelRun& channel, uint64_t ordina
   }
   if (!passed) {
     if (channel.count == waiting) return StepResult::waiting;
-    step.run->notify();
+    step.run->notify(*step.segment);
     return StepResult::made_room;
   }
   let_go_of_earlier(channel, info);

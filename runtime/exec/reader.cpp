@@ -144,13 +144,19 @@ bool Reader::start_source() {
   return is_up;
 }
 
+// The head may have found nothing and look no more by itself.
+void Reader::tell_head() {
+  step_.pace->idle_until_ns.store(INT64_MIN, std::memory_order_release);
+  step_.run->notify(*step_.pace);
+}
+
 void Reader::loop() {
   RunState& run = *step_.run;
   const ClockRun& clock = *step_.pace->clock;
   const SignalStack stack(run.options.explain_crashes);
   const plugin::UnderWayScope here({&name_call_apart, &step_});
   const bool is_up = start_source();
-  run.notify();
+  tell_head();
   std::unique_lock lock(mutex_);
   while (is_up) {
     changed_.wait(lock, [&] { return stopping_ || has_room(); });
@@ -186,13 +192,13 @@ void Reader::loop() {
     add(std::move(read));
     ++info_.index;
     lock.unlock();
-    run.notify();
+    if (step_.pace->clock->plan->mode != graph::ClockMode::realtime) tell_head(); // else the head looks at its beats
     lock.lock();
   }
   ended_ = left_ = true;
   changed_.notify_all();
   lock.unlock();
-  run.notify();
+  tell_head();
 }
 
 } // namespace millrace::exec

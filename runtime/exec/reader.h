@@ -56,6 +56,7 @@ class Reader {
   void begin();
   void loop();
   bool start_source();
+  void tell_head();
   bool has_room();
   void add(Read read);
 

@@ -169,36 +169,32 @@ Report Run::report() const {
 
 void Run::stop() {
   RunState& run = *state_;
-  run.stopping.store(true);
+  run.stop();
   if (run.live.watch) run.live.watch->stop();
   const std::lock_guard lock(run.instances_mutex);
   for (auto& clock : run.clocks)
     for (SourceState& source : clock->sources)
       if (source.reader || source.step->segment->inside.load(std::memory_order_relaxed) == source.step)
         source.step->instance->interrupt();
-  run.wakeup->notify();
 }
 
 void Run::interrupt() {
   RunState& run = *state_;
-  run.stopping.store(true);
   run.abort.store(true);
+  run.stop();
   const std::lock_guard lock(run.instances_mutex);
   for (const auto& lanes : run.lives)
     for (const auto& life : lanes) life->instance->interrupt();
-  run.wakeup->notify();
 }
 
 void Run::fail(const Error& error, uint32_t clock, uint64_t index) {
   MR_ASSERT(clock < state_->clocks.size(), "a run fails on a clock of its plan");
   state_->note_failure({error, clock, index});
-  state_->wakeup->notify(); // also the only worker, which no other thread rings for
 }
 
 void Run::fail_stream(const FailureRecord& failure) {
   MR_ASSERT(failure.clock < state_->clocks.size(), "a stream's clock is one of the plan");
   state_->note_stream_failure(failure);
-  state_->wakeup->notify(); // as fail() does
 }
 
 std::vector<CallUnderWay> Run::calls_under_way() const { return exec::calls_under_way(*state_); }
@@ -214,6 +210,7 @@ void Run::set(const std::vector<ParamChange>& changes, const ChangesTaken& on_ta
     run.requested.insert(run.requested.end(), checked.begin(), checked.end());
     run.changes_waiting.store(!run.requested.empty());
   }
+  run.notify_all(); // heads look before their beats
   give_up_late_changes(run, checked);
 }
 

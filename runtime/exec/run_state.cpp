@@ -28,6 +28,7 @@ RunState::RunState(const plan::Plan& the_plan, const graph::Graph& the_graph, pl
       live(the_handlers),
       options(the_options),
       devices(std::move(the_devices)),
+      wakeup(the_plan.threads),
       begin_ns_(the_options.begin_ns) {
   const plan::Plan& plan = epoch.plan;
   MR_ASSERT(options.begin_ns == kAtFirstLook || options.begin_ns >= 0, "a run cannot begin at a negative time");
@@ -97,7 +98,7 @@ bool RunState::note_stream_failure(const FailureRecord& failure) {
     stream.halted.store(true);
     any_failed.store(true);
   }
-  notify();
+  notify_all();
   if (is_first) tell_stream_failed(*this, failure);
   return is_news;
 }
@@ -129,7 +130,7 @@ bool RunState::note_failure(const FailureRecord& failure) {
   }
   failing.store(true);
   any_failed.store(true);
-  notify();
+  notify_all();
   return is_news;
 }
 

@@ -12,8 +12,8 @@
 #include <vector>
 
 #include "device/device.h"
-#include "device/event_count.h"
 #include "device/sim/access_guard.h"
+#include "exec/cluster.h"
 #include "exec/epoch.h"
 #include "exec/run.h"
 #include "observe/trace.h"
@@ -70,7 +70,7 @@ class RunState {
   mutable std::mutex failure_mutex;
   std::vector<FailureRecord> failures;
 
-  std::shared_ptr<device::EventCount> wakeup = std::make_shared<device::EventCount>(); // any thread notifies it
+  Wakeup wakeup; // any thread rings
 
   // Written by the monitor, in virtual time by the only thread. No clock admits a tick while it is true (standstill.h).
   std::atomic<bool> holding{false};
@@ -110,9 +110,17 @@ class RunState {
   TraceRing& trace_of(const device::Stream& stream, const plan::Step& step);
   void trace_on_device(StepRun& step, const mr_tick_info& info, TraceKind kind, int64_t begin, int64_t end);
 
-  // Wakes workers after something moved that another thread may wait for.
-  void notify() {
-    if (several_threads) wakeup->notify_if_waiting();
+  // Wakes the workers that may wait for what moved in this pace: by the claimer of a segment, or by another thread.
+  void notify(const SegmentRun& moved) {
+    if (several_threads) wakeup.ring(*moved.pace->cluster, &moved);
+  }
+  void notify(const PaceRun& pace) {
+    if (several_threads) wakeup.ring(*pace.cluster, nullptr);
+  }
+  void notify_all() { wakeup.bells->ring_all(); }
+  void stop() {
+    stopping.store(true);
+    notify_all(); // heads look before their beats
   }
   // Tells whoever carries ticks to other nodes that there is something to do. Called without the lock of a channel.
   void tell_carrier() {
@@ -125,6 +133,8 @@ class RunState {
     const int64_t now = now_ns();
     return begin_ns_.compare_exchange_strong(unset, now) ? now : unset;
   }
+  // INT64_MIN: no clock has begun.
+  int64_t begun_ns() const { return begin_ns_.load(std::memory_order_relaxed); }
   // A failure of a stream's handler ends the stream, where its set says so; else the run.
   void fail(HandlerRun& step, uint64_t ordinal, const std::string& sentence);
   void fail(Error error, uint32_t clock, uint64_t index);

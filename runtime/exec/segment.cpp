@@ -46,7 +46,7 @@ void finish(SegmentRun& segment) {
   segment.progress.store(kFinished, std::memory_order_release);
   segment.done.store(true, std::memory_order_release);
   run.epoch.segments_left.fetch_sub(1, std::memory_order_acq_rel);
-  run.notify();
+  run.notify_all(); // others may wait for the run to be over
   run.tell_carrier();
 }
 
@@ -60,13 +60,19 @@ void trace_begin(SegmentRun& segment) {
   segment.trace->add({now, now, pace.info(segment.ordinal).trace_id, segment.steps[0]->index, TraceKind::admit});
 }
 
+bool admit(SegmentRun& head) {
+  if (!try_admit(*head.pace)) return false;
+  head.run->notify(head); // once for the stamps and for `admitted`
+  return true;
+}
+
 // Begins the next ordinal of this lane. False if it is not there yet; at the end of the pace the segment then finishes.
 bool begin_tick(SegmentRun& segment) {
   PaceRun& pace = *segment.pace;
   // The stamp first: a hand-over then moves one cache line, not two.
   const bool there = (segment.first && segment.first->settled(segment.ordinal)) ||
                      pace.admitted.load(std::memory_order_acquire) > segment.ordinal ||
-                     (segment.head && try_admit(pace));
+                     (segment.head && admit(segment));
   if (!there) {
     // The end is looked at first: no ordinal is admitted after it.
     const bool ended = pace.ended.load(std::memory_order_acquire);
@@ -119,7 +125,7 @@ void end_tick(SegmentRun& segment) {
   segment.in_tick.store(false, std::memory_order_relaxed);
   segment.ordinal += segment.plan->lanes;
   segment.progress.store(segment.ordinal, std::memory_order_release);
-  segment.run->notify();
+  segment.run->notify(segment);
 }
 
 // The first stamp that a waiting handler step lacks, though it may lack more than that; null if it lacks none, and for

@@ -52,7 +52,7 @@ void Standstill::begin() {
 void Standstill::go_on() {
   begun_ = false;
   run_.holding.store(false);
-  run_.wakeup->notify();
+  run_.notify_all();
   if (workers_) workers_->go_on();
 }
 

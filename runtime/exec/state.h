@@ -54,6 +54,7 @@
 namespace millrace::exec {
 
 class RunState;
+struct Cluster;
 struct PaceRun;
 struct SegmentRun;
 struct StepRun;
@@ -137,6 +138,8 @@ inline constexpr int64_t kNotMeasured = INT64_MIN;
 
 // ClockRun::media_shift_ns before the first tick of an epoch that is not the first.
 inline constexpr int64_t kShiftUnknown = INT64_MIN;
+// A segment's turn is taken to be long until the first turns have shown how long it is.
+inline constexpr int64_t kUnknownTurnNs = 1'000'000;
 
 // The start of a clock that has not begun.
 inline constexpr int64_t kNotBegun = INT64_MIN;
@@ -156,6 +159,7 @@ struct alignas(64) ClockRun {
   SingleWriter<uint64_t> late, skipped;
   std::atomic<uint64_t> fail_index{UINT64_MAX}; // any, under failure_mutex: the first tick on which the run failed
   std::atomic<bool> halted{false};              // any, under failure_mutex: its stream has failed, and the run goes on
+  std::atomic<bool> rests{false};               // head: halted, with nothing to do before PaceRun::idle_until_ns
   std::optional<Error> failure;                 // any, under failure_mutex: by which its stream has failed
   uint64_t failed_at = 0;                       // any, under failure_mutex: the tick of that failure
   std::string failed_on;                        // any, under failure_mutex: its node; "": this one
@@ -195,6 +199,7 @@ struct PaceRun {
   RunState* run = nullptr;
   const plan::Pace* plan = nullptr;
   ClockRun* clock = nullptr;
+  Cluster* cluster = nullptr;
   uint32_t index = 0;
   uint64_t window = 1, mask = 0;
 
@@ -227,8 +232,11 @@ struct PaceRun {
   LineVector<int64_t> recent_media_ns; // [ordinal mod size] for a clock whose ticks others hold (8.3)
   uint64_t retired = 0;
   std::atomic<int64_t> due_ns{INT64_MAX}; // when the head should look again
-  std::atomic<bool> ending{false};        // admits no more, and waits for readers to leave their handlers
-  bool stirred = false;                   // the head has moved something, though it admits no tick
+  // Until then the head has nothing to do, unless the run or its stream ends or a change is to be taken. A reader's
+  // thread sets it back.
+  std::atomic<int64_t> idle_until_ns{INT64_MIN};
+  std::atomic<bool> ending{false}; // admits no more, and waits for readers to leave their handlers
+  bool stirred = false;            // the head has moved something, though it admits no tick
 
   TickWatch watch;
   int64_t asked_ns = INT64_MAX;   // when the sources were last asked for a tick that will be measured
@@ -274,6 +282,7 @@ struct SegmentRun {
   int64_t busy_until_ns = 0;                    // virtual time
   LineVector<device::Fence> fences;             // [ordinal & mask] the last one issued for it
   LineVector<std::atomic<int64_t>> ended_at_ns; // [ordinal & mask] realtime: when it was settled; else empty
+  int64_t took_ns = kUnknownTurnNs;             // how long its latest turns took at most, if its claimers measure it
   std::mutex fences_mutex;
   uint64_t warmed_up = 0;   // below it: ordinals that its regions were warmed up for
   uint64_t fences_done = 0; // any, under fences_mutex: below it they are done

@@ -33,6 +33,7 @@ void look_at(PaceRun& pace, int64_t time_ns) {
 
 void take_stage(PaceRun& pace, Stage stage) {
   pace.clock->stage = stage;
+  pace.clock->rests.store(stage == Stage::down || stage == Stage::vacant);
   pace.stirred = true;
 }
 
@@ -73,6 +74,7 @@ void back_off(PaceRun& pace) {
   ++clock.failed_in_a_row;
   clock.begins_at_ns = pace.run->now_ns() + wait;
   look_at(pace, clock.begins_at_ns);
+  pace.idle_until_ns.store(clock.begins_at_ns, std::memory_order_relaxed);
   take_stage(pace, Stage::down);
   tell_stream_down(pace, wait);
 }
@@ -108,6 +110,7 @@ void leave(PaceRun& pace) {
   for (SourceState& source : pace.clock->sources)
     if (source.reader) source.reader->join();
   look_at(pace, INT64_MAX);
+  pace.idle_until_ns.store(INT64_MAX, std::memory_order_relaxed);
   take_stage(pace, Stage::vacant);
   vacate(pace);
 }
@@ -171,6 +174,7 @@ bool has_begun_anew(PaceRun& pace) {
   if (clock.stage == Stage::runs) {
     if (pace.run->now_ns() - clock.began_ns >= kBackOffMaxNs) clock.failed_in_a_row = 0;
     take_stage(pace, Stage::leaving);
+    pace.idle_until_ns.store(INT64_MIN, std::memory_order_relaxed);
   }
   if (clock.stage == Stage::leaving) {
     if (!have_left(clock)) {
@@ -180,7 +184,7 @@ bool has_begun_anew(PaceRun& pace) {
     pace.due_ns.store(INT64_MAX, std::memory_order_relaxed);
     pace.epochs_over.fetch_add(1, std::memory_order_release);
     take_stage(pace, Stage::draining);
-    pace.run->notify();
+    pace.run->notify(pace);
   }
   if (clock.stage == Stage::draining) {
     if (!all_drained(pace)) return false;
@@ -189,12 +193,15 @@ bool has_begun_anew(PaceRun& pace) {
   }
   if (clock.stage == Stage::vacant) {
     look_at(pace, INT64_MAX);
+    clock.rests.store(true); // before the look: whoever asks for something sets it back afterwards
     if (!has_come(pace)) return false;
+    clock.rests.store(false);
     clock.begins_at_ns = pace.run->now_ns();
     take_stage(pace, Stage::down);
   }
   if (clock.stage == Stage::down) {
     if (pace.run->now_ns() < clock.begins_at_ns) return false;
+    pace.idle_until_ns.store(INT64_MIN, std::memory_order_relaxed);
     for (SourceState& source : clock.sources) {
       source.starts = true;
       if (source.reader) source.reader->begin_anew(source.rate);
@@ -242,7 +249,7 @@ void end_epoch(SegmentRun& segment) {
     channel.epochs_over = over;
   }
   segment.epochs_over.store(over, std::memory_order_release);
-  segment.run->notify();
+  segment.run->notify(segment);
 }
 
 void mark_first_values(PaceRun& pace) {

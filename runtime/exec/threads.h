@@ -18,11 +18,14 @@
 namespace millrace::exec {
 
 class RunState;
+struct PaceRun;
 struct SegmentRun;
 struct HandlerRun;
+struct ResolveRun;
 
 // Workers look for segments that can go on: their own first, then those whose home is busy elsewhere. With nothing to
-// do they spin for a while, then wait on the run's event count until something moves or a beat is due.
+// do they spin for a while, then each sleeps on a bell of its own until something moves or a beat is due that concerns
+// it (cluster.h).
 class Workers {
  public:
   explicit Workers(RunState& run);
@@ -40,8 +43,17 @@ class Workers {
 
  private:
   struct Worker {
+    uint32_t index = 0;
     std::vector<SegmentRun*> own, others;
+    std::vector<const PaceRun*> paces;     // those of its own segments
+    std::vector<const ResolveRun*> aligns; // in its own segments, if they decide by time
+    bool has_beats = false;                // some clock of those that it looks at goes by time
     uint32_t looks = 0;
+    // The clock is read once a look, if it matters. `early` is true if heads have something to do before their time:
+    // the run ends, or changes are to be taken.
+    int64_t now_ns = INT64_MAX;
+    bool early = false;
+    bool was_idle = true; // its last look found nothing
     // Used with devices: `lately_ns` is how long it lately had nothing to do (a ring), and `idle_ns` is what it expects
     // from that. It spins through a wait that is little longer than it spins anyway. Through a longer one it sleeps in
     // slices and looks between them, because being woken takes longer.
@@ -50,20 +62,23 @@ class Workers {
     int64_t idle_ns = 0, idle_since_ns = 0;
     int64_t looked_ns = 0; // while it is idle: not long before its latest look
     TraceRing* trace = nullptr;
-    alignas(64) std::atomic<const SegmentRun*> busy{nullptr}; // a line of its own: helpers look at it
     std::thread thread;
   };
 
   void loop(Worker& worker);
   bool look(Worker& worker);
+  void read_clock(Worker& worker) const;
   bool try_segment(Worker& worker, SegmentRun& segment);
+  void note_times(Worker& worker) const;
+  void call_help(const Worker& worker, const SegmentRun& begun);
   void sleep(Worker& worker);
   bool sleep_once(Worker& worker);
   int64_t slice_ns(const Worker& worker, int64_t now) const;
   bool expects(const Worker& worker) const;
   void warm_up(Worker& worker, int64_t due_ns);
   bool force_devices();
-  int64_t next_due_ns() const;
+  bool needs_help(const SegmentRun& segment);
+  int64_t next_due_ns(const Worker& worker);
   int64_t spins_for_ns(const Worker& worker) const;
   static void expect(Worker& worker, int64_t idle_ns);
   void note_idle(Worker& worker) const;

@@ -31,6 +31,9 @@ constexpr uint32_t kOthersMask = 15;
 constexpr size_t kTriesAClock = 64;
 // A sleeper looks around at least this often, so a lost wake costs no more than this.
 constexpr int64_t kSleepMaxNs = 100'000'000;
+// The same for one that may help where beats come. Nobody rings for it when a call takes longer than its like did
+// before, and a beat of another clock with the same home comes meanwhile: that beat is late by no more than this.
+constexpr int64_t kHelperSleepMaxNs = 20'000'000;
 // A sleeper wakes this long before a beat and spins for the rest, because the kernel is late by tens of microseconds.
 constexpr int64_t kWakeEarlyNs = 50'000;
 // A worker waits for a device in slices of sleep (docs/decisions/0019). On a virtual machine with an H200, sleeps of up
@@ -51,6 +54,9 @@ constexpr int64_t kSpinBeforeSleepNs = 10'000;
 // Replaces kExpectLeastNs if there is a device whose bodies enqueue, and a core for each thread: a large frame takes
 // more than a millisecond up and down, and a worker that sleeps meanwhile looks too late to keep the copy engines busy.
 constexpr int64_t kExpectLeastByDeviceNs = 1'500'000;
+// A turn of a segment that takes longer than this is worth waking a helper for what is due meanwhile: twice what a wake
+// costs. The longest turn is forgotten by 1 / kTimesForgotten a turn.
+constexpr int64_t kWorthHelpNs = 100'000, kTimesForgotten = 8;
 // When all workers are to rest, a call that takes longer than this is not waited for.
 constexpr std::chrono::milliseconds kRestWithin{100};
 
@@ -59,14 +65,23 @@ int64_t time_until(int64_t due_ns, int64_t now_ns) {
   return now_ns < 0 && due_ns > INT64_MAX + now_ns ? INT64_MAX : due_ns - now_ns;
 }
 
-// Looks at a segment without writing anything: between two ticks a segment waits for its pace to admit the next one.
-bool may_move(const SegmentRun& segment) {
+// True if the head has to end an epoch, or to begin one.
+bool is_halted(const ClockRun& clock) {
+  return clock.halted.load(std::memory_order_relaxed) && !clock.rests.load(std::memory_order_relaxed);
+}
+
+// Looks at a segment without writing anything: between two ticks a segment waits for its pace to admit the next one,
+// and the head, which admits it, for its time. `early`: heads have something to do before their time.
+bool may_move(const SegmentRun& segment, int64_t now_ns, bool early) {
   const uint64_t next = segment.progress.load(std::memory_order_relaxed);
   if (segment.in_tick.load(std::memory_order_relaxed)) {
     const StepStamps* const awaits = segment.awaits.load(std::memory_order_relaxed);
     return !awaits || awaits->settled(next);
   }
-  if (segment.head || (segment.first && segment.first->settled(next))) return true;
+  if (segment.head && (early || segment.pace->idle_until_ns.load(std::memory_order_relaxed) <= now_ns ||
+                       is_halted(*segment.pace->clock)))
+    return true;
+  if (segment.first && segment.first->settled(next)) return true;
   return segment.pace->admitted.load(std::memory_order_relaxed) > next ||
          segment.pace->ended.load(std::memory_order_relaxed) || must_end_epoch(segment);
 }
@@ -106,31 +121,10 @@ Workers::Workers(RunState& run)
     if (device && has_cores) expect_least_ns_ = kExpectLeastByDeviceNs;
   for (uint32_t w = 0; w < run.epoch.plan.threads; ++w) {
     workers_.push_back(std::make_unique<Worker>());
+    workers_[w]->index = w;
     workers_[w]->trace = run.traces[w].get();
   }
   share_out();
-}
-
-void Workers::share_out() {
-  for (auto& worker : workers_) {
-    worker->own.clear();
-    worker->others.clear();
-  }
-  for (auto& segment : run_.epoch.segments)
-    if (!segment->done.load()) workers_[segment->plan->home]->own.push_back(segment.get());
-  // A worker without segments of its own helps those that have several. There are no more such helpers than there are
-  // extra segments.
-  size_t helpers = 0;
-  for (const auto& worker : workers_)
-    if (worker->own.size() > 1) helpers += worker->own.size() - 1;
-  for (uint32_t w = 0; w < workers_.size() && w < run_.epoch.plan.workers; ++w) {
-    Worker& worker = *workers_[w];
-    if (worker.own.empty() && helpers == 0) continue;
-    if (worker.own.empty()) --helpers;
-    for (auto& segment : run_.epoch.segments)
-      if (!segment->done.load() && segment->plan->home != w && !segment->plan->pinned)
-        worker.others.push_back(segment.get());
-  }
 }
 
 Workers::~Workers() { join(); }
@@ -156,28 +150,58 @@ void Workers::join() {
 
 bool Workers::try_segment(Worker& worker, SegmentRun& segment) {
   if (segment.done.load(std::memory_order_relaxed) || segment.claimed.load(std::memory_order_relaxed)) return false;
-  if (!may_move(segment) || segment.claimed.exchange(true, std::memory_order_acquire)) return false;
-  worker.busy.store(&segment, std::memory_order_relaxed);
+  if (!may_move(segment, worker.now_ns, worker.early) || segment.claimed.exchange(true, std::memory_order_acquire))
+    return false;
+  std::atomic<const SegmentRun*>& busy = run_.wakeup.busy(worker.index);
+  busy.store(&segment, std::memory_order_relaxed);
   segment.trace = worker.trace;
   const plugin::UnderWayScope here({&name_call_in, &segment});
+  if (worker.was_idle || (worker.has_beats && segment.took_ns > kWorthHelpNs)) call_help(worker, segment);
   const bool moved = advance(segment, kTicksAtOnce);
-  worker.busy.store(nullptr, std::memory_order_relaxed);
+  if (moved && worker.has_beats) {
+    const int64_t now = run_.now_ns();
+    segment.took_ns = std::max(now - worker.now_ns, segment.took_ns - segment.took_ns / kTimesForgotten);
+    worker.now_ns = now;
+  }
+  if (moved) worker.was_idle = false;
+  busy.store(nullptr, std::memory_order_relaxed);
   segment.claimed.store(false, std::memory_order_release);
   // Its home may have found it claimed, or looked at words that were just changing, and gone to sleep.
-  if (workers_[segment.plan->home].get() != &worker) run_.notify();
+  const uint32_t home = segment.plan->home;
+  if (home != worker.index && run_.wakeup.bells->any_waits()) run_.wakeup.bells->ring(home);
   return moved;
 }
 
+// Called when a worker has begun a turn of a segment, perhaps a long one: wakes a helper if another of its segments may
+// move now, or will before the turn is over.
+void Workers::call_help(const Worker& worker, const SegmentRun& begun) {
+  if (!run_.several_threads || worker.own.size() < 2 || !run_.wakeup.bells->any_waits()) return;
+  const int64_t until = worker.now_ns == INT64_MAX ? INT64_MAX : worker.now_ns + begun.took_ns;
+  for (const SegmentRun* segment : worker.own) {
+    if (segment == &begun || segment->plan->pinned || segment->done.load(std::memory_order_relaxed)) continue;
+    if (may_move(*segment, until, worker.early)) return run_.wakeup.ring_helper_of(worker.index);
+  }
+}
+
+void Workers::read_clock(Worker& worker) const {
+  if (!worker.has_beats) return;
+  worker.now_ns = run_.now_ns();
+  const int64_t begun = run_.begun_ns(), duration = run_.options.duration_ns;
+  worker.early = run_.stopping.load(std::memory_order_relaxed) || run_.failing.load(std::memory_order_relaxed) ||
+                 run_.changes_waiting.load(std::memory_order_relaxed) ||
+                 (duration && begun != kAtFirstLook && worker.now_ns - begun >= duration);
+}
+
 bool Workers::look(Worker& worker) {
+  read_clock(worker);
   bool moved = false;
   for (SegmentRun* segment : worker.own) moved = try_segment(worker, *segment) || moved;
   if (moved) return true;
+  worker.was_idle = true;
   // Looking at other workers' segments takes cache lines away from those workers, so now and then is enough.
   if ((++worker.looks & kOthersMask) != 0) return false;
   for (SegmentRun* segment : worker.others) {
-    const SegmentRun* busy_with = workers_[segment->plan->home]->busy.load(std::memory_order_relaxed);
-    if (!busy_with || busy_with == segment) continue; // its home will come to it
-    if (try_segment(worker, *segment)) return true;
+    if (needs_help(*segment) && try_segment(worker, *segment)) return true;
   }
   return false;
 }
@@ -189,11 +213,20 @@ bool Workers::force_devices() {
   return moved;
 }
 
-int64_t Workers::next_due_ns() const {
+// True if the home of another worker's segment is busy with another one. Else it will come to it.
+bool Workers::needs_help(const SegmentRun& segment) {
+  const SegmentRun* with = run_.wakeup.busy(segment.plan->home).load(std::memory_order_relaxed);
+  return with && with != &segment;
+}
+
+// When a beat concerns this worker: one of its own, or one whose worker may be too busy for it.
+int64_t Workers::next_due_ns(const Worker& worker) {
   int64_t due = INT64_MAX;
-  for (const auto& pace : run_.epoch.paces) due = std::min(due, pace->due_ns.load(std::memory_order_relaxed));
-  for (const ResolveRun* step : run_.epoch.timed_steps)
-    due = std::min(due, step->decides_at_ns.load(std::memory_order_relaxed));
+  for (const PaceRun* pace : worker.paces) due = std::min(due, pace->due_ns.load(std::memory_order_relaxed));
+  for (const ResolveRun* step : worker.aligns) due = std::min(due, step->decides_at_ns.load(std::memory_order_relaxed));
+  for (const SegmentRun* segment : worker.others)
+    if (segment->head && needs_help(*segment))
+      due = std::min(due, segment->pace->due_ns.load(std::memory_order_relaxed));
   return due;
 }
 
@@ -230,7 +263,8 @@ int64_t Workers::slice_ns(const Worker& worker, int64_t now) const {
 
 // Looks at everything once more, then sleeps. True after a slice of a sleep: the next one follows.
 bool Workers::sleep_once(Worker& worker) {
-  const uint32_t heard = run_.wakeup->epoch();
+  device::Bells& bells = *run_.wakeup.bells;
+  const uint32_t heard = bells.epoch(worker.index);
   worker.looked_ns = run_.now_ns();
   const int64_t slice = slice_ns(worker, worker.looked_ns);
   if (slice == 0 && !worker.own.empty()) // else it looks in time itself, or has nothing to wait for
@@ -242,12 +276,13 @@ bool Workers::sleep_once(Worker& worker) {
   }
   if (force_devices() || run_.finished() || run_.abort.load() || resting_.load(std::memory_order_relaxed)) return false;
   const int64_t early = std::min(kWakeEarlyNs, run_.options.spin_ns);
-  const int64_t due = next_due_ns(), until_beat = time_until(due - early, run_.now_ns());
+  const int64_t due = next_due_ns(worker), until_beat = time_until(due - early, run_.now_ns());
   if (until_beat <= 0) {
     warm_up(worker, due);
     return false;
   }
-  run_.wakeup->wait(heard, std::min(slice > 0 ? slice : kSleepMaxNs, until_beat));
+  const int64_t most = worker.has_beats && !worker.others.empty() ? kHelperSleepMaxNs : kSleepMaxNs;
+  bells.wait(worker.index, heard, std::min(slice > 0 ? slice : most, until_beat));
   worker.looked_ns = run_.now_ns();
   return slice > 0;
 }
@@ -256,9 +291,9 @@ bool Workers::sleep_once(Worker& worker) {
 // for this worker.
 void Workers::sleep(Worker& worker) {
   for (bool sleeps_on = true; sleeps_on;) {
-    run_.wakeup->prepare_wait();
+    run_.wakeup.bells->prepare_wait(worker.index);
     sleeps_on = sleep_once(worker);
-    run_.wakeup->cancel_wait();
+    run_.wakeup.bells->cancel_wait(worker.index);
     worker.looks = kOthersMask;
     if (!sleeps_on || !look(worker)) continue;
     note_idle(worker);
@@ -272,7 +307,7 @@ bool Workers::rest() {
     resting_.store(true);
   }
   rest_changed_.notify_all();
-  run_.wakeup->notify();
+  run_.notify_all();
   std::unique_lock lock(rest_mutex_);
   return rest_changed_.wait_for(lock, kRestWithin, [&] { return at_rest_ == running_; });
 }
@@ -350,7 +385,7 @@ void Workers::loop(Worker& worker) {
     if (tries < kTriesAClock) continue;
     tries = 0;
     worker.looked_ns = run_.now_ns();
-    if (crowded_ && time_until(next_due_ns(), worker.looked_ns) > kWakeEarlyNs) sched_yield();
+    if (crowded_ && time_until(next_due_ns(worker), worker.looked_ns) > kWakeEarlyNs) sched_yield();
     if (worker.idle_since_ns == 0) worker.idle_since_ns = worker.looked_ns;
     if (worker.looked_ns - worker.idle_since_ns >= spins_for_ns(worker)) sleep(worker);
   }

@@ -12,6 +12,7 @@
 #include "plan/draft.h"
 #include "plan/format_text.h"
 #include "plan/paths.h"
+#include "plan/probe.h"
 #include "plan/refusal.h"
 
 namespace millrace::plan {
@@ -171,6 +172,35 @@ mr_facts no_facts() {
   return facts;
 }
 
+// A handler on its way from being made to being known.
+struct Opened {
+  const plugin::HandlerInfo* info = nullptr; // null: there is no instance here
+  std::vector<Error> mistakes;               // those of its formats
+  bool is_bound = false, probes = false;
+  ProbeAnswer answer; // to bind and probe
+};
+
+Opened open(plugin::Instance& instance, const graph::Handler& declared, const std::vector<const graph::Edge*>& edges,
+            HandlerFacts& facts) {
+  Opened opened;
+  opened.info = &instance.info();
+  facts.answers = &instance;
+  if (!attempt(&opened.mistakes, [&] { facts.accepts = narrowed(instance, declared); })) return opened;
+  opened.is_bound = instance.bind(count_edges(edges, declared, instance.info())) == MR_OK;
+  if (!opened.is_bound) opened.answer.error = instance.error();
+  return opened;
+}
+
+void probe_opened(std::vector<std::unique_ptr<plugin::Instance>>& instances, std::vector<Opened>& opened) {
+  std::vector<std::unique_ptr<plugin::Instance>*> asked;
+  for (size_t h = 0; h < instances.size(); ++h)
+    if (opened[h].probes) asked.push_back(&instances[h]);
+  std::vector<ProbeAnswer> answers = probe_all(asked, no_facts());
+  auto answer = answers.begin();
+  for (Opened& one : opened)
+    if (one.probes) one.answer = std::move(*answer++);
+}
+
 // A conversion has one input and one output, both connected.
 const std::vector<uint32_t> kBothConnected = {1, 1};
 
@@ -270,23 +300,30 @@ Prepared prepare(graph::Graph& graph, const plugin::Registry& registry, const mr
   }
   refuse_shared_files(graph, facts); // before anything is opened
   auto edges = edges_by_handler(graph);
-  for (size_t h = 0; h < facts.handlers.size(); ++h) {
+  std::vector<Opened> opened(instances.size());
+  for (size_t h = 0; h < instances.size(); ++h) {
     if (!instances[h]) continue;
     const graph::Handler& declared = graph.handlers[h];
-    plugin::Instance& instance = *instances[h];
-    const bool is_place = graph::is_place_name(declared.stream);
-    const bool probes = probe && !is_place && runs(declared) != Runs::elsewhere;
-    facts.handlers[h].answers = &instance;
-    const plugin::HandlerInfo& info = instance.info();
+    opened[h] = open(*instances[h], declared, edges[declared.name], facts.handlers[h]);
+    opened[h].probes =
+        opened[h].is_bound && probe && !graph::is_place_name(declared.stream) && runs(declared) != Runs::elsewhere;
+  }
+  probe_opened(instances, opened);
+  for (size_t h = 0; h < instances.size(); ++h) {
+    if (!opened[h].info) continue;
+    const graph::Handler& declared = graph.handlers[h];
+    const plugin::HandlerInfo& info = *opened[h].info;
+    const ProbeAnswer& answer = opened[h].answer;
     attempt(kept, [&] {
-      facts.handlers[h].accepts = narrowed(instance, declared);
-      if (instance.bind(count_edges(edges[declared.name], declared, info)) == MR_OK &&
-          (!probes || instance.probe(facts.handlers[h].facts) == MR_OK))
+      if (!opened[h].mistakes.empty()) throw Failure(opened[h].mistakes.front());
+      if (answer.error.empty()) {
+        if (opened[h].probes) facts.handlers[h].facts = answer.facts;
         return;
+      }
       if (runs(declared) != Runs::perhaps_here)
         throw Failure(refusal(code::probe_failed, declared.name + " (" + info.type + ") could not be opened: ",
-                              declared, info, instance.error()));
-      prepared.unable[declared.name] = instance.error();
+                              declared, info, answer.error));
+      prepared.unable[declared.name] = answer.error;
       facts.handlers[h] = {declared.name, nullptr, no_facts(), {}, {}};
       instances[h].reset();
     });

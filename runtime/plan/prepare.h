@@ -38,7 +38,8 @@ enum class Runs {
 // Throws Failure (MR0304, MR0310…, MR0604).
 // `watch` is told of the handlers' calls and outlives them; null: nothing is told.
 // With `kept`, mistakes that do not follow from each other are added to it, and then MistakesKept is thrown: all
-// mistakes of names, parameters and edges; if there are none, all sources that cannot be opened.
+// mistakes of names, parameters and edges; if there are none, all sources that cannot be opened, in the text's order.
+// Sources are probed side by side (probe.h).
 // Without `where`, all handlers run here. Those that run elsewhere are not probed. One whose type is not known here has
 // neither an instance nor answers, unless it has to run here: its own node has to tell what the compiler asks. Nor has
 // one that might run here and cannot be opened.

@@ -57,6 +57,11 @@ void CallWatch::end(std::list<Call>::iterator call) {
   calls_.erase(call);
 }
 
+void CallWatch::forget(const Instance& instance) {
+  const std::lock_guard lock(mutex_);
+  calls_.remove_if([&](const Call& call) { return call.instance == &instance; });
+}
+
 void CallWatch::stop() {
   {
     const std::lock_guard lock(mutex_);

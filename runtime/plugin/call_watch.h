@@ -40,6 +40,8 @@ class CallWatch {
   // The thread that calls the handler reports the begin and the end of a call.
   std::list<Call>::iterator begin(Instance& instance, const char* function);
   void end(std::list<Call>::iterator call);
+  // Forgets the calls of an instance whose call was given up and reports no end.
+  void forget(const Instance& instance);
 
   // Tells that the run is to end: from now on calls of probe, configure and start are interrupted, and other calls once
   // they are past their time. Returns at once.

@@ -28,6 +28,8 @@ class Instance::WatchedCall {
     instance.watched_calls_.fetch_add(1, std::memory_order_relaxed);
   }
   ~WatchedCall() {
+    const std::lock_guard lock(instance_.call_mutex_);
+    if (instance_.abandoned_) return; // the watch may be gone
     instance_.watched_calls_.fetch_sub(1, std::memory_order_relaxed);
     if (instance_.watch) instance_.watch->end(call_);
   }
@@ -140,6 +142,14 @@ mr_status Instance::bind(const std::vector<uint32_t>& edge_counts) {
 
 mr_status Instance::probe(mr_facts& facts) {
   return watched("probe", [&] { return type_.table->probe(self_, &facts); });
+}
+
+bool Instance::abandon_call() {
+  const std::lock_guard lock(call_mutex_);
+  if (!is_watched()) return false;
+  abandoned_ = true;
+  if (watch) watch->forget(*this);
+  return true;
 }
 
 mr_status Instance::configure(const std::vector<mr_format>& inputs, std::vector<mr_format>& outputs) {

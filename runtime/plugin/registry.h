@@ -119,6 +119,9 @@ class Instance final : public Answers {
   int64_t patience_ns = 0; // 0: the default of the watch
   // True while it is in a function that `watch` watches. Any thread.
   bool is_watched() const { return watched_calls_.load(std::memory_order_relaxed) > 0; }
+  // Gives up the call that `watch` watches: it may return when all but this instance is gone. False if it has returned.
+  // Otherwise the instance is neither called nor destroyed any more. Any thread.
+  bool abandon_call();
 
   // Functions of the run, set before start(). Null: a message is only kept, and time is the machine's. `first`: the
   // sentence is new.
@@ -136,6 +139,8 @@ class Instance final : public Answers {
   std::string name_;
   void* self_ = nullptr;
   std::atomic<uint32_t> watched_calls_{0};
+  std::mutex call_mutex_; // guards what follows, and the end of a watched call
+  bool abandoned_ = false;
   const mr_declaration* declaration_ = nullptr; // that of this instance; the parts that never change are in type_
   mutable std::mutex said_mutex_;               // guards what follows
   std::string error_, taken_error_;

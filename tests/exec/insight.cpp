@@ -42,6 +42,7 @@ struct OwesUntilTold final : Handler {
   OwesUntilTold() {
     max_pending(1);
     asynchronous();
+    drains_freely(); // a tick without a firing may come between its two answers
   }
   void process(Tick& tick, Cpu&) {
     if (tick.index() != 1 && tick.index() != 2) return;

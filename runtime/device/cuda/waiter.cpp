@@ -20,7 +20,7 @@ void CudaDevice::watch() {
 }
 
 void CudaDevice::ring(const CudaStream& stream) {
-  if (stream.wakeup) stream.wakeup->notify_if_waiting();
+  if (stream.wakeup) stream.wakeup->ring_all();
 }
 
 // Opens the gates of streams whose foreign words have come. True while some gates are closed.

@@ -18,6 +18,7 @@
  *  - A plugin is never unloaded while anything of it lives.
  *  - Pointers in declarations live as long as the instance; pointers in an mr_tick until the call returns.
  *  - `process` never runs twice at a time for one instance. `interrupt` may come from any thread.
+ *  - Functions of different instances may run at the same time, `probe` of sources too.
  *
  * This is not a stable ABI yet (1.0 makes it one), and not a C convenience API: authors use handler.h.
  */

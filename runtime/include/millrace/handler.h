@@ -23,6 +23,8 @@
 //
 //   - An instance is called by one thread at a time, and its ticks come in order. The thread may change from call to
 //     call. interrupt() is the exception: it comes from any thread, at any time, more than once.
+//   - Different instances of a type are called at the same time by different threads: process() by workers, probe() of
+//     sources while the plan is made. What they share, such as a library's state, the plugin guards.
 //   - Calls up to start() may block. A blocking `process` belongs to a handler that declares blocking().
 //   - finish(Tick&, Cpu&) runs on the host once the GPU body's work of that tick is done.
 //   - narrow() may be called several times for a port, and configure() several times until formats are settled.

@@ -1,0 +1,125 @@
+// `millrace bench streams`: the cost of a tick when each of many streams has a clock of its own.
+//
+// A stream is null.source → flow.pass × 6 → null.sink: 8 handlers that do nothing. `cpu` is the process's processor
+// time over its ticks, all threads together. At 30 Hz there are 64 streams: `in phase` all clocks beat together;
+// `any phase` their rates differ by up to 5 %, so that their beats are spread evenly after the first second, which
+// is not measured. `1 x 1920 Hz` is one such stream with as many ticks a second, and the case to compare with: a worker
+// wakes as often for it as for 64 streams in any phase. `free` is as fast as the graph allows, and its ticks come
+// with no pause. The cases take turns, a short stretch each, so that a noisy machine is as noisy for all. `ratio` is
+// the figure of 64 streams divided by that of the one stream, with as many workers and in the same turn.
+#include <chrono>
+#include <ctime>
+#include <random>
+#include <thread>
+
+#include "cli/bench_measure.h"
+#include "device/cpu/cpu_device.h"
+#include "observe/error.h"
+#include "plan/plan.h"
+
+namespace millrace::cli {
+
+namespace {
+
+constexpr uint32_t kManyStreams = 64, kHandlersEach = 8;
+constexpr int64_t kFrameRate = 30;
+constexpr int kStreamRounds = 5;
+constexpr std::chrono::milliseconds kWarmFor{1000}, kMeasuredFor{1500}, kFreeFor{250};
+
+struct Streams {
+  const char* name;
+  uint32_t count;
+  int64_t rate; // 0: free
+  bool in_phase;
+  size_t beside; // the case that it is compared with; its own number: none
+};
+constexpr Streams kStreamCases[] = {{"1 x 1920 Hz", 1, kFrameRate* kManyStreams, true, 0},
+                                    {"64 x 30 Hz, in phase", kManyStreams, kFrameRate, true, 0},
+                                    {"64 x 30 Hz, any phase", kManyStreams, kFrameRate, false, 0},
+                                    {"1 x free", 1, 0, true, 3},
+                                    {"64 x free", kManyStreams, 0, true, 3}};
+
+// Every stream's handlers and clock have its number in their names.
+graph::Graph graph_of(const Streams& of) {
+  graph::Graph graph;
+  std::minstd_rand random(1); // the same in every run
+  for (uint32_t s = 0; s < of.count; ++s) {
+    const std::string number = std::to_string(s);
+    graph::Clock clock;
+    clock.name = "stream" + number;
+    clock.mode = of.rate > 0 ? graph::ClockMode::realtime : graph::ClockMode::free;
+    if (of.rate > 0) {
+      constexpr int64_t kParts = 1000; // rates are in 1/1000 Hz, so that no two beats meet again soon
+      const int64_t most = of.rate * kParts / 20;
+      clock.rate = {of.rate * kParts, kParts};
+      if (!of.in_phase) clock.rate.numerator += std::uniform_int_distribution<int64_t>(-most, most)(random);
+    }
+    graph.clocks.push_back(clock);
+    const size_t first = graph.handlers.size();
+    std::string last = "source" + number;
+    add(graph, last, "null.source", "");
+    for (uint32_t h = 0; h + 2 < kHandlersEach; ++h) {
+      const std::string name = "pass" + number + "_" + std::to_string(h);
+      add(graph, name, "flow.pass", last);
+      last = name;
+    }
+    add(graph, "sink" + number, "null.sink", last);
+    for (size_t h = first; h < graph.handlers.size(); ++h) graph.handlers[h].clock = clock.name;
+  }
+  return graph;
+}
+
+double process_ns() {
+  timespec used;
+  clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &used);
+  return static_cast<double>(used.tv_sec) * 1e9 + static_cast<double>(used.tv_nsec);
+}
+
+// The processor time of a tick, once the run has warmed up.
+double ns_per_tick(const Streams& of, uint32_t workers) {
+  graph::Graph graph = graph_of(of);
+  plugin::Registry registry;
+  plan::Prepared prepared = plan::prepare(graph, registry, exec::host_table());
+  plan::Machine machine;
+  machine.workers = workers;
+  const plan::Plan plan = plan::compile(graph, prepared, registry, exec::host_table(), machine, {});
+  device::CpuDevice cpu;
+  exec::Run run(plan, graph, prepared.handlers, {&cpu}, {});
+  run.start();
+  const bool paced = of.rate > 0;
+  std::this_thread::sleep_for(paced ? kWarmFor : kFreeFor);
+  const uint64_t ticks_before = run.report().ticks_run;
+  const double before_ns = process_ns();
+  std::this_thread::sleep_for(paced ? kMeasuredFor : kFreeFor);
+  const double used_ns = process_ns() - before_ns;
+  const uint64_t ticks = run.report().ticks_run - ticks_before;
+  run.stop();
+  const Result result = run.wait();
+  if (!result.ok) throw Failure(result.error);
+  return used_ns / static_cast<double>(ticks);
+}
+
+} // namespace
+
+std::vector<Row> bench_streams() {
+  constexpr uint32_t kMostWorkers = 2;
+  std::vector<double> ns[std::size(kStreamCases)][kMostWorkers];
+  for (int r = 0; r < kStreamRounds; ++r)
+    for (size_t c = 0; c < std::size(kStreamCases); ++c)
+      for (uint32_t w = 0; w < kMostWorkers; ++w) ns[c][w].push_back(ns_per_tick(kStreamCases[c], w + 1));
+  std::vector<Row> rows;
+  for (size_t c = 0; c < std::size(kStreamCases); ++c) {
+    for (uint32_t w = 0; w < kMostWorkers; ++w) {
+      const std::string variant = std::string(kStreamCases[c].name) + (w == 0 ? ", 1 worker" : ", 2 workers");
+      rows.push_back(row_of("streams", variant, "cpu", "ns", ns[c][w]));
+      const size_t base = kStreamCases[c].beside;
+      if (base == c) continue;
+      std::vector<double> ratios;
+      for (size_t r = 0; r < ns[c][w].size(); ++r) ratios.push_back(ns[c][w][r] / ns[base][w][r]);
+      rows.push_back(row_of("streams", variant, "ratio", "", ratios));
+    }
+  }
+  return rows;
+}
+
+} // namespace millrace::cli

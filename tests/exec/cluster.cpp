@@ -1,0 +1,179 @@
+// Which workers are woken: heads look at their time, a run ends between beats, and a free worker takes what is due
+// while its home is busy.
+#include <doctest/doctest.h>
+#include <millrace/handler.h>
+
+#include <array>
+#include <condition_variable>
+#include <future>
+#include <mutex>
+#include <thread>
+
+#include "exec/cluster.h"
+#include "graph/unfold.h"
+#include "harness.h"
+
+namespace millrace::test {
+namespace {
+
+// The calls of each stream's handler. One call at a time holds its worker until the other streams have gone on.
+constexpr size_t kHolding = 3;
+constexpr int64_t kGoesOn = 10; // calls
+std::mutex holds_mutex;
+std::condition_variable went_on;
+std::array<int64_t, kHolding> calls_held;
+size_t held = 0; // so many have held, in the order of the streams
+
+struct Holds final : Handler {
+  Input<Tensor> in{*this, "in"};
+  Param<int64_t> stream{*this, "stream", 0, "its number"};
+  Holds() { host_heavy(); }
+  void process(Tick&, Cpu&) {
+    std::unique_lock lock(holds_mutex);
+    const auto mine = static_cast<size_t>(*stream);
+    ++calls_held[mine];
+    went_on.notify_all();
+    if (held != mine || calls_held[mine] < kGoesOn) return;
+    const std::array<int64_t, kHolding> before = calls_held;
+    const bool is_free = went_on.wait_for(lock, std::chrono::seconds(20), [&] {
+      for (size_t other = 0; other < kHolding; ++other)
+        if (other != mine && calls_held[other] < before[other] + kGoesOn) return false;
+      return true;
+    });
+    if (!is_free) throw std::runtime_error("another stream waits for this one");
+    ++held;
+  }
+};
+
+// Fails in a segment of its own: a lone worker comes to it once the clock's head waits for the next beat.
+struct FailsLate final : Handler {
+  Input<Tensor> in{*this, "in"};
+  FailsLate() { host_heavy(); }
+  void process(Tick&, Cpu&) { throw std::runtime_error("it fails"); }
+};
+
+const mr_plugin& cluster_plugin() {
+  static const mr_handler_type holding = detail::Type<Holds>::table("c.holds", "a test's", "");
+  static const mr_handler_type failing = detail::Type<FailsLate>::table("c.fails", "a test's", "");
+  static const mr_handler_type* const types[] = {&holding, &failing};
+  static const mr_plugin table = {sizeof(mr_plugin), MR_ABI_VERSION, "c", "1", types, 2, 0};
+  return table;
+}
+
+void add_beats(Pipeline& pipeline, const std::string& name, int64_t hz) {
+  graph::Clock clock;
+  clock.name = name;
+  clock.mode = graph::ClockMode::realtime;
+  clock.rate = {hz, 1};
+  pipeline.graph.clocks.push_back(clock);
+}
+
+int64_t ms_of(const std::function<void()>& work) {
+  const device::MonotonicTime time;
+  const int64_t begin = time.now_ns();
+  work();
+  return (time.now_ns() - begin) / kMs;
+}
+
+Pipeline slow_beats(int64_t count) {
+  Pipeline pipeline("t.count name=source ! t.relay name=relay ! t.sink name=sink log=seen");
+  pipeline.graph.handlers[0].params.push_back({"count", std::to_string(count), {}, {}});
+  pipeline.clock(graph::ClockMode::realtime, 1, 20); // a beat every 20 s
+  return pipeline;
+}
+
+TEST_CASE("1.2: a run that has all its ticks does not wait for another beat") {
+  for (const uint32_t workers : {1U, 2U}) {
+    Setup setup;
+    setup.workers = workers;
+    setup.options.ticks_max = 1;
+    CHECK(ms_of([&] { CHECK(run(slow_beats(9), setup).ok); }) < 5'000);
+  }
+}
+
+TEST_CASE("1.2: a run that is over or stopped between two beats ends then") {
+  Setup setup;
+  setup.options.duration_ns = 50 * kMs;
+  CHECK(ms_of([&] { CHECK(run(slow_beats(9), setup).ok); }) < 5'000);
+  setup.options.duration_ns = 0;
+  Compiled compiled(slow_beats(9), setup);
+  compiled.live().start();
+  while (compiled.live().ticks() == 0) std::this_thread::yield();
+  CHECK(ms_of([&] {
+          compiled.live().stop();
+          CHECK(compiled.wait().ok);
+        }) < 5'000);
+}
+
+TEST_CASE("B11: a stream that fails between two beats ends then") {
+  for (const uint32_t workers : {1U, 2U}) {
+    Pipeline pipeline;
+    pipeline.graph = graph::unfold(graph::parse_yaml(R"(version: 1
+streams: { cameras: { items: { a: {}, b: {} } } }
+clocks: { cameras: { mode: realtime, rate: 1/20 } }
+handlers:
+  source: { type: t.count, for_each: cameras, count: 9 }
+  fails:  { type: c.fails, for_each: cameras, input: source }
+)",
+                                                     "streams.yaml"));
+    Setup setup;
+    setup.workers = workers;
+    setup.more = &cluster_plugin();
+    CHECK(ms_of([&] { CHECK_FALSE(run(std::move(pipeline), setup).ok); }) < 5'000); // no stream is left
+  }
+}
+
+TEST_CASE("2.7: who asks for a change between two beats is told then, not at the next beat") {
+  Pipeline pipeline = slow_beats(9);
+  Compiled compiled(std::move(pipeline), {});
+  compiled.live().start();
+  while (compiled.live().ticks() == 0) std::this_thread::yield();
+  std::promise<void> told;
+  compiled.live().set({{"relay", "add", "1"}}, [&](const std::vector<exec::TickOfClock>&) { told.set_value(); });
+  CHECK(told.get_future().wait_for(std::chrono::seconds(5)) == std::future_status::ready);
+  compiled.live().stop();
+  CHECK(compiled.wait().ok);
+}
+
+TEST_CASE("5.2: a long call of one stream does not hold up others of the same home while a worker is free") {
+  calls_held.fill(0);
+  held = 0;
+  Pipeline pipeline;
+  for (size_t stream = 0; stream < kHolding; ++stream) { // so two of them have one home
+    const std::string number = std::to_string(stream);
+    add_beats(pipeline, "clock" + number, 50 + static_cast<int64_t>(stream));
+    pipeline.add("source" + number, "t.count", {{"count", "1000000"}}).clock = "clock" + number;
+    pipeline.add("holds" + number, "c.holds", {{"stream", number}}).clock = "clock" + number;
+    pipeline.connect("source" + number, "holds" + number);
+  }
+  Setup setup;
+  setup.workers = 2;
+  setup.more = &cluster_plugin();
+  Compiled compiled(std::move(pipeline), setup);
+  compiled.live().start();
+  {
+    std::unique_lock lock(holds_mutex);
+    went_on.wait_for(lock, std::chrono::seconds(60), [] { return held == kHolding; });
+  }
+  compiled.live().stop();
+  CHECK(compiled.wait().ok);
+  CHECK(held == kHolding);
+}
+
+TEST_CASE("a set of workers finds each that was added, in order, until it is told to stop") {
+  exec::WorkerSet workers(200);
+  for (const size_t worker : {199U, 0U, 64U}) workers.add(worker);
+  std::vector<size_t> found;
+  workers.find([&](size_t worker) {
+    found.push_back(worker);
+    return worker == 64;
+  });
+  CHECK(found == std::vector<size_t>{0, 64});
+  CHECK(workers.has(199));
+  CHECK_FALSE(workers.has(63));
+  workers.clear();
+  CHECK_FALSE(workers.has(199));
+}
+
+} // namespace
+} // namespace millrace::test
