@@ -85,6 +85,13 @@ struct SetCommand : RunChoice {
   std::vector<std::string> changes; // handler.param=value
 };
 
+struct StreamsCommand : RunChoice {
+  std::string action;              // list, add, remove
+  std::string name;                // of the stream
+  std::string set;                 // "": the only one that has room
+  std::vector<std::string> fields; // NAME=VALUE
+};
+
 struct DoctorCommand {
   bool json = false;
   std::vector<std::string> plugin_paths;
@@ -101,6 +108,7 @@ int identity(const IdentityCommand& command);
 int nodes(const NodesCommand& command);
 int set(const SetCommand& command);
 int stop(const RunChoice& command);
+int streams(const StreamsCommand& command);
 int check_handler(const CheckHandlerCommand& command);
 int doctor(const DoctorCommand& command);
 int calibrate(const CalibrateCommand& command);

@@ -25,6 +25,8 @@ using nlohmann::ordered_json;
 
 // A run answers within a millisecond. One that the system has stopped answers never.
 constexpr int kHelloWithinMs = 2000;
+// A stream that is added is answered once its camera has answered.
+constexpr int kStreamWithinMs = 60'000;
 // A change is answered when the next tick begins.
 constexpr int kTickWithinMs = 5000;
 
@@ -195,6 +197,90 @@ int stop(const RunChoice& command) {
     write_file("-", command.json ? json.dump(2) + "\n"
                                  : fmt::format("{} ({}) takes no more ticks and ends once it has drained\n", run.name(),
                                                run.process));
+  } catch (const ordered_json::exception&) {
+    refuse_answer(run);
+  }
+  return kDone;
+}
+
+namespace {
+
+ordered_json read_fields(const std::vector<std::string>& texts) {
+  ordered_json fields = ordered_json::object();
+  for (const std::string& text : texts) {
+    const size_t equals = text.find('=');
+    if (equals == std::string::npos || equals == 0)
+      throw Failure(Error{code::unreadable_assignment,
+                          "'" + printable(text) + "' assigns nothing",
+                          {},
+                          {"expected FIELD=VALUE"},
+                          "",
+                          "millrace streams add gate7 path=gate7.avi"});
+    fields[text.substr(0, equals)] = text.substr(equals + 1);
+  }
+  return fields;
+}
+
+// "cameras  gate7  runs  41 ticks"
+std::string streams_table(const ordered_json& sets) {
+  std::string text;
+  for (const auto& [set, streams] : sets.items())
+    for (const auto& [name, stream] : streams.items()) {
+      text += fmt::format("{}  {}  {}  {} ticks", printable(set), printable(name),
+                          printable(stream.at("state").get<std::string>()), stream.at("ticks").get<uint64_t>());
+      const uint64_t restarts = stream.at("restarts").get<uint64_t>();
+      if (restarts > 0) text += fmt::format(", begun anew {} times", restarts);
+      if (stream.contains("error")) text += "  " + printable(stream.at("error").get<std::string>());
+      text += "\n";
+    }
+  return text.empty() ? "the run has no streams\n" : text;
+}
+
+void check_streams_command(const StreamsCommand& command) {
+  const auto refuse = [](const std::string& what, const std::string& edit) {
+    throw Failure(Error{code::bad_command_line, what, {}, {"actions: list, add, remove"}, "", edit});
+  };
+  const bool changes = command.action == "add" || command.action == "remove";
+  if (!changes && command.action != "list" && !command.action.empty())
+    refuse("there is no action \"" + printable(command.action) + "\"",
+           "millrace streams " + nearest_name(command.action, {"list", "add", "remove"}));
+  if (changes && command.name.empty())
+    refuse("streams " + command.action + " needs the name of a stream",
+           "millrace streams " + command.action + " gate7");
+  if (command.action != "add" && !command.fields.empty())
+    refuse("only a stream that is added has fields", "millrace streams add " + printable(command.name));
+}
+
+} // namespace
+
+int streams(const StreamsCommand& command) {
+  check_streams_command(command);
+  const bool adds = command.action == "add", removes = command.action == "remove";
+  const ordered_json fields = read_fields(command.fields);
+  FoundRun run = choose_run(command.run, "streams");
+  ordered_json params = ordered_json::object();
+  if (adds || removes) params["name"] = command.name;
+  if (!command.set.empty() && (adds || removes)) params["set"] = command.set;
+  if (adds) params["fields"] = fields;
+  std::optional<ordered_json> result;
+  try {
+    const std::string method = adds ? "streams.add" : removes ? "streams.remove" : "streams.list";
+    result = run.client.call(method, params, adds || removes ? kStreamWithinMs : kHelloWithinMs);
+  } catch (const Failure& failure) {
+    if (exit_code_of(failure.error()) != kInvalidPipeline) throw;
+    return fail_as_usage(failure);
+  }
+  if (!result) refuse_answer(run);
+  try {
+    ordered_json json = json_of(run);
+    if (adds || removes)
+      json[adds ? "added" : "removed"] = command.name;
+    else
+      json["streams"] = *result;
+    const std::string words = adds      ? command.name + " has begun\n"
+                              : removes ? command.name + " is gone\n"
+                                        : streams_table(*result);
+    write_file("-", command.json ? json.dump(2) + "\n" : words);
   } catch (const ordered_json::exception&) {
     refuse_answer(run);
   }

@@ -251,6 +251,14 @@ class Commands {
     CLI::App& stop_app = add("stop", "ends a run as a first signal does: its sources end, and it drains",
                              [this] { return cli::stop(stop_); });
     choice(stop_app, stop_);
+    CLI::App& streams_app = add("streams", "lists the streams of a run; adds one, or removes one",
+                                [this] { return cli::streams(streams_); });
+    streams_app.add_option("ACTION", streams_.action, "list, add or remove; default: list");
+    streams_app.add_option("NAME", streams_.name, "of the stream");
+    streams_app.add_option("FIELD", streams_.fields, "add: FIELD=VALUE, as in an item of the pipeline");
+    streams_app.add_option("--to", streams_.set, "add: the set of streams; default: the only one that has room")
+        ->type_name("SET");
+    choice(streams_app, streams_);
   }
 
   void add_nodes() {
@@ -350,6 +358,7 @@ class Commands {
   ExplainCommand explain_code_;
   SetCommand set_;
   RunChoice stop_;
+  StreamsCommand streams_;
   IdentityCommand identity_;
   NodesCommand nodes_;
   std::string word_, name_, json_;

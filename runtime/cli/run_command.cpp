@@ -27,6 +27,7 @@
 #include "cli/report_file.h"
 #include "cli/signals.h"
 #include "embed/crash_report.h"
+#include "embed/streams.h"
 #include "node/node.h"
 #include "node/report.h"
 #include "node/trace.h"
@@ -173,6 +174,7 @@ class LiveRun {
     options.duration_ns = static_cast<int64_t>(command_.duration_s * 1e9);
     const std::shared_ptr<exec::Run> run = compiled_.composition->make_run(options);
     logged(log_, [&] { run->start(); });
+    streams_ = std::make_unique<embed::Streams>(*compiled_.composition, *run);
     take(run);
   }
 
@@ -190,6 +192,15 @@ class LiveRun {
       set(changes, taken);
     };
     run.stop = [this] { stop_by_control(); };
+    if (streams_) {
+      run.add_stream = [this](const std::string& set, const graph::Stream& stream, exec::StreamDone done) {
+        streams_->add(set, stream, std::move(done));
+      };
+      run.remove_stream = [this](const std::string& set, const std::string& name, exec::StreamDone done) {
+        streams_->remove(set, name, std::move(done));
+      };
+    }
+    run.streams = [this] { return report().streams; };
     control_ = std::make_unique<serve::Control>(run);
     try {
       auto socket = std::make_unique<serve::ControlSocket>(*control_, serve::open_run_folder());
@@ -492,6 +503,7 @@ class LiveRun {
   bool told_ = false; // true once the first signal was reported
   std::condition_variable told_changed_;
   std::atomic<bool> ended_{false}, stopped_by_control_{false};
+  std::unique_ptr<embed::Streams> streams_; // null: nodes run the pipeline
   std::unique_ptr<serve::Control> control_;
   std::unique_ptr<serve::ControlSocket> socket_; // last: its thread uses all of the above
 };

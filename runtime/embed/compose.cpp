@@ -245,7 +245,8 @@ Preparation::Preparation(graph::Graph graph, const plugin::Registry& registry, c
       machine_file_(choices.machine),
       saved_(choices.saved),
       watch_(choices.watch),
-      graph_(unfolded(std::move(graph), choices.kept)),
+      written_(std::move(graph)),
+      graph_(unfolded(written_, choices.kept)),
       prepared_(prepare(graph_, registry, host, choices)),
       machine_(machine_of(choices)),
       options_(options_of(choices)) {}
@@ -289,6 +290,12 @@ plugin::Instance* Composition::find(const std::string& handler) const {
   for (const auto& instance : parts_->preparation.prepared_.handlers.instances)
     if (instance && instance->name() == handler) return instance.get(); // none of another node
   return nullptr;
+}
+
+plan::MadeStream Composition::make_stream(uint32_t clock, const graph::Stream& stream) const {
+  const Preparation& preparation = parts_->preparation;
+  return plan::make_stream(preparation.written_, preparation.graph_, parts_->plan, clock, stream,
+                           *preparation.registry_, *preparation.host_, preparation.watch_.get());
 }
 
 Composition::Parts::~Parts() {

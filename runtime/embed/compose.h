@@ -63,6 +63,8 @@ class Preparation {
 
   // With an instance of each template for each stream.
   const graph::Graph& graph() const { return graph_; }
+  // As it was written.
+  const graph::Graph& written() const { return written_; }
   const plugin::Registry& registry() const { return *registry_; }
   // The answers to the compiler's questions about each handler. A node puts in those of other nodes' handlers.
   plan::Facts& facts() { return prepared_.facts; }
@@ -92,7 +94,7 @@ class Preparation {
   MachineFile machine_file_;
   SavedPlan saved_;
   std::shared_ptr<plugin::CallWatch> watch_;
-  graph::Graph graph_;
+  graph::Graph written_, graph_;
   plan::Prepared prepared_;
   plan::Machine machine_;
   plan::Options options_;
@@ -116,6 +118,9 @@ class Composition {
     return plan::declared_of(parts_->plan, parts_->preparation.graph(), handler);
   }
   plugin::Instance* find(const std::string& handler) const; // null if there is none
+
+  // What a stream brings that comes into the place of that clock while it runs (plan::make_stream). Any thread.
+  plan::MadeStream make_stream(uint32_t clock, const graph::Stream& stream) const;
 
   // Makes the devices and the run, which must be destroyed before this. Throws Failure (MR0701).
   std::unique_ptr<exec::Run> make_run(const exec::RunOptions& options);

@@ -6,13 +6,16 @@
 #include <algorithm>
 #include <cstring>
 #include <filesystem>
+#include <future>
 #include <limits>
 #include <mutex>
+#include <optional>
 #include <stdexcept>
 
 #include "embed/app_handlers.h"
 #include "embed/compose.h"
 #include "embed/crash_report.h"
+#include "embed/streams.h"
 #include "observe/log.h"
 
 namespace millrace {
@@ -176,6 +179,7 @@ class Runtime::State {
   }
 
   ~State() {
+    end_streams();
     run_ = nullptr;
     forget();
     if (registry_in_use_) (void)owned_registry_.release(); // its handlers are still called
@@ -205,6 +209,17 @@ class Runtime::State {
     declare(std::move(changed));
   }
 
+  void add_stream(const std::string& set, const std::string& name,
+                  const std::vector<std::pair<std::string, std::string>>& fields) {
+    graph::Stream stream;
+    stream.name = name;
+    for (const auto& [field, text] : fields) stream.fields.push_back({field, text, {}, {}});
+    await_stream([&](const exec::StreamDone& done) { steered()->add(set, stream, done); });
+  }
+  void remove_stream(const std::string& set, const std::string& name) {
+    await_stream([&](const exec::StreamDone& done) { steered()->remove(set, name, done); });
+  }
+
   const plan::Plan& compile() {
     if (!composition_) {
       embed::Choices choices = choices_;
@@ -232,6 +247,7 @@ class Runtime::State {
     run->start();
     const std::lock_guard lock(mutex_);
     process_ = ::getpid();
+    streams_ = std::make_shared<embed::Streams>(*composition_, *run);
     run_ = std::move(run);
   }
 
@@ -265,6 +281,7 @@ class Runtime::State {
     outcome.duration_s = result.report.duration_s;
     if (log_) log_->flush(kLogWrittenWithinNs);
     outcome.report = to_json(result);
+    end_streams();
     const std::lock_guard lock(mutex_);
     run_ = nullptr; // the composition stays: values that wait in an app.sink may still be pulled
     return outcome;
@@ -297,6 +314,28 @@ class Runtime::State {
   }
 
  private:
+  std::shared_ptr<embed::Streams> steered() const {
+    const std::lock_guard lock(mutex_);
+    if (!streams_) throw std::logic_error("streams are added and removed while it runs");
+    return streams_;
+  }
+
+  // Waits for the answer to what `ask` asks, and throws if it is an error.
+  template <class Ask>
+  void await_stream(Ask&& ask) {
+    std::promise<std::optional<Error>> answered;
+    ask([&](const Error* error) { answered.set_value(error ? std::optional<Error>(*error) : std::nullopt); });
+    if (const std::optional<Error> error = answered.get_future().get()) throw Failure(*error);
+  }
+
+  void end_streams() {
+    std::shared_ptr<embed::Streams> streams;
+    {
+      const std::lock_guard lock(mutex_);
+      streams = std::move(streams_);
+    }
+  }
+
   // A handler, with what keeps it alive.
   template <class H>
   struct Held {
@@ -357,7 +396,8 @@ class Runtime::State {
   pid_t process_ = -1; // the process that started the run
   mutable std::mutex mutex_;
   std::shared_ptr<embed::Composition> composition_;
-  std::shared_ptr<exec::Run> run_; // last: it is destroyed first
+  std::shared_ptr<exec::Run> run_; // last but for what uses it: it is destroyed first
+  std::shared_ptr<embed::Streams> streams_; // null: it does not run
 };
 
 Runtime::Runtime(RuntimeOptions options)
@@ -387,6 +427,13 @@ void Runtime::load_text(const std::string& yaml, const std::string& name) {
 void Runtime::set(const std::string& key, const std::string& value) { set({{key, value}}); }
 void Runtime::set(const std::vector<std::pair<std::string, std::string>>& values) {
   translated([&] { state().set(values); });
+}
+void Runtime::add_stream(const std::string& name, const std::vector<std::pair<std::string, std::string>>& fields,
+                         const std::string& set) {
+  translated([&] { state().add_stream(set, name, fields); });
+}
+void Runtime::remove_stream(const std::string& name, const std::string& set) {
+  translated([&] { state().remove_stream(set, name); });
 }
 void Runtime::compile() {
   translated([&] { state().compile(); });

@@ -19,6 +19,8 @@ namespace millrace::exec {
 
 namespace {
 
+Error run_is_over() { return {code::no_place, "the run is over", {}, {}, "", ""}; }
+
 const plan::Clock& clock_of(const RunState& run, uint32_t clock) { return run.epoch.plan.clocks[clock]; }
 
 // The handlers of the stream, its sources first, as the plan has them. Not those outside that are on its clock.
@@ -60,6 +62,7 @@ void wake_places(RunState& run, const std::string& set) {
 
 uint32_t take_place(RunState& run, const std::string& set, const std::string& name) {
   const std::lock_guard lock(run.places_mutex);
+  if (run.places_over) throw Failure(run_is_over());
   uint32_t free = plan::kNone, places = 0;
   for (uint32_t c = 0; c < run.clocks.size(); ++c) {
     PlaceRun& place = run.clocks[c]->place;
@@ -91,7 +94,13 @@ void give_up_place(RunState& run, uint32_t clock) {
 void come(RunState& run, uint32_t clock, NewStream stream) {
   PlaceRun& place = run.clocks[clock]->place;
   {
-    const std::lock_guard lock(run.places_mutex);
+    std::unique_lock lock(run.places_mutex);
+    if (run.places_over) {
+      lock.unlock();
+      const Error error = run_is_over();
+      if (stream.done) stream.done(&error);
+      return;
+    }
     place.coming = std::make_unique<NewStream>(std::move(stream));
     place.asked.store(true);
   }
@@ -101,6 +110,7 @@ void come(RunState& run, uint32_t clock, NewStream stream) {
 
 void go(RunState& run, const std::string& set, const std::string& name, StreamDone done) {
   const std::lock_guard lock(run.places_mutex);
+  if (run.places_over) throw Failure(run_is_over());
   std::vector<std::string> names;
   for (uint32_t c = 0; c < run.clocks.size(); ++c) {
     ClockRun& clock = *run.clocks[c];
@@ -132,6 +142,23 @@ void go(RunState& run, const std::string& set, const std::string& name, StreamDo
                       {"streams: " + listed_from(name, names)},
                       nearest_name(name, names),
                       ""});
+}
+
+void end_places(RunState& run) {
+  std::vector<StreamDone> asked;
+  {
+    const std::lock_guard lock(run.places_mutex);
+    run.places_over = true;
+    for (const auto& clock : run.clocks) {
+      if (clock->place.coming) asked.push_back(std::move(clock->place.coming->done));
+      if (clock->place.leaving) asked.push_back(std::move(clock->place.leaving));
+      clock->place.coming = nullptr;
+      clock->place.leaving = nullptr;
+    }
+  }
+  const Error error = run_is_over();
+  for (const StreamDone& done : asked)
+    if (done) done(&error);
 }
 
 std::string name_now(const RunState& run, const plan::HandlerPlan& handler) {
@@ -207,7 +234,10 @@ void answer_come(PaceRun& pace, const Error* error) {
     const std::lock_guard lock(pace.run->places_mutex);
     came = std::move(place.coming);
   }
-  if (came && came->done) came->done(error);
+  if (!came) return;
+  const StreamDone done = std::move(came->done);
+  came = nullptr; // whoever asked holds the rest, and destroys it
+  if (done) done(error);
 }
 
 bool is_set_over(const PaceRun& pace) {

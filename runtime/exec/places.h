@@ -59,6 +59,9 @@ void go(RunState& run, const std::string& set, const std::string& name, StreamDo
 // The name of a handler now: "draw@gate7" for an instance in whose place the stream gate7 is.
 std::string name_now(const RunState& run, const plan::HandlerPlan& handler);
 
+// The run is over: whoever waits for a stream to come or to go is told so, also from now on. Any thread.
+void end_places(RunState& run);
+
 // For the head of the clock:
 
 // The stream is over. Its handlers are stopped, and the place is free.

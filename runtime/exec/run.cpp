@@ -126,6 +126,7 @@ Result Run::wait() {
   // In virtual time others may have gone on after this run.
   const int64_t after_end_ns = run.is_virtual ? run.now_ns() - run.virtual_end_ns : 0;
   threads_->workers.join();
+  end_places(run);
   for (auto& clock : run.clocks)
     for (SourceState& source : clock->sources)
       if (source.reader) source.reader->stop();
@@ -222,6 +223,8 @@ void Run::add(uint32_t clock, NewStream stream) { come(*state_, clock, std::move
 void Run::remove(const std::string& set, const std::string& name, StreamDone done) {
   go(*state_, set, name, std::move(done));
 }
+
+void Run::end_streams() { end_places(*state_); }
 
 std::vector<AppliedChange> Run::changes() const {
   const std::lock_guard lock(state_->changes_mutex);

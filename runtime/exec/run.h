@@ -193,6 +193,8 @@ class Run {
   void add(uint32_t clock, NewStream stream);
   // `set` "": any. Returns at once; `done` is called when the stream is gone.
   void remove(const std::string& set, const std::string& name, StreamDone done);
+  // No stream comes or goes any more: whoever waits for that is told so.
+  void end_streams();
   // The changes that are kept, each with its tick (RunOptions::keep_changes). They can be given back as
   // RunOptions::script.
   std::vector<AppliedChange> changes() const;

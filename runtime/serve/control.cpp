@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "observe/printable.h"
+#include "observe/report.h"
 #include "serve/message.h"
 
 namespace millrace::serve {
@@ -87,6 +88,9 @@ const Control::Method* Control::find(const std::string& name) {
       {"hello", false, &Control::hello, {"protocol", "role"}},
       {"set", true, &Control::set, {"changes"}},
       {"stop", true, &Control::stop, {}},
+      {"streams.list", false, &Control::list_streams, {}},
+      {"streams.add", true, &Control::add_stream, {"name", "set", "fields"}},
+      {"streams.remove", true, &Control::remove_stream, {"name", "set"}},
   };
   std::vector<std::string> names;
   for (const Method& method : methods) {
@@ -136,6 +140,29 @@ std::string set_line(const ordered_json& id, const std::vector<exec::TickOfClock
   ordered_json result = {{"ticks", taken}};
   if (!ended.empty()) result["ended"] = ended;
   return result_line(id, result);
+}
+
+// A parameter that is a text; "" if it is not there and need not be.
+std::string text_param(const Request& request, const char* name, bool required) {
+  const auto found = request.params.find(name);
+  if (found != request.params.end() && found->is_string()) return found->get<std::string>();
+  if (found == request.params.end() && !required) return "";
+  throw Refused(RpcCode::bad_params, std::string(name) + " is a text", "/params/" + std::string(name));
+}
+
+graph::Stream stream_of(const Request& request) {
+  graph::Stream stream;
+  stream.name = text_param(request, "name", true);
+  const auto fields = request.params.find("fields");
+  if (fields == request.params.end()) return stream;
+  if (!fields->is_object())
+    throw Refused(RpcCode::bad_params, "fields are such as {\"path\": \"gate7.avi\"}", "/params/fields");
+  for (const auto& [name, value] : fields->items()) {
+    const std::string at =
+        (ordered_json::json_pointer("/params/fields") / shortened(name, kPrintedBytesMax)).to_string();
+    stream.fields.push_back({name, text_of(value, at), {}, {}});
+  }
+  return stream;
 }
 
 } // namespace
@@ -194,6 +221,53 @@ void Control::set(Call& call) {
     run_.set(changes, [waiting = waiting_, number](const std::vector<exec::TickOfClock>& ticks) {
       waiting->answer(number, [&](const ordered_json& id) { return set_line(id, ticks); });
     });
+  } catch (const Failure&) {
+    waiting_->forget(number);
+    throw;
+  }
+}
+
+void Control::list_streams(Call& call) {
+  call.result = ordered_json::object();
+  if (!run_.streams) return;
+  for (const StreamReport& stream : run_.streams()) {
+    ordered_json& told = call.result[stream.set][stream.name];
+    told = {{"state", stream.state}, {"ticks", stream.ticks}, {"late", stream.late}, {"restarts", stream.restarts}};
+    if (!stream.error.empty()) told["error"] = stream.error;
+  }
+}
+
+// `number` is that of the request, which waits from now on.
+exec::StreamDone Control::answer_when_done(Call& call, uint64_t& number) {
+  if (!run_.add_stream) throw Refused(RpcCode::refused, "the streams of this run cannot be changed");
+  number = waiting_->begin(call.request.id, call.request.wants_answer ? call.later : nullptr);
+  call.comes_later = true;
+  return [waiting = waiting_, number](const Error* error) {
+    waiting->answer(number, [&](const ordered_json& id) {
+      return error ? error_line(id, Refused(*error)) : result_line(id, ordered_json::object());
+    });
+  };
+}
+
+void Control::add_stream(Call& call) {
+  const graph::Stream stream = stream_of(call.request);
+  const std::string set = text_param(call.request, "set", false);
+  uint64_t number = 0;
+  const exec::StreamDone done = answer_when_done(call, number);
+  try {
+    run_.add_stream(set, stream, done);
+  } catch (const Failure&) {
+    waiting_->forget(number);
+    throw;
+  }
+}
+
+void Control::remove_stream(Call& call) {
+  const std::string name = text_param(call.request, "name", true), set = text_param(call.request, "set", false);
+  uint64_t number = 0;
+  const exec::StreamDone done = answer_when_done(call, number);
+  try {
+    run_.remove_stream(set, name, done);
   } catch (const Failure&) {
     waiting_->forget(number);
     throw;

@@ -6,9 +6,12 @@
 //   the
 //                            clocks that have ended
 //   stop                     sources end and the run drains, as after a first signal
+//   streams.list             the sets of streams, with the state and the ticks of each stream
+//   streams.add {name, set, fields}   a stream more; the answer comes when it has begun
+//   streams.remove {name, set}        one less; the answer comes when it is gone
 //
-// hello comes first; set and stop need the role steer. A further method is a function and a line in the table of
-// control.cpp.
+// hello comes first; all that changes something needs the role steer. A further method is a function and a line in the
+// table of control.cpp.
 #pragma once
 
 #include <functional>
@@ -29,6 +32,10 @@ struct SteeredRun {
   std::function<double()> elapsed_s;
   // As exec::Run::set().
   std::function<void(const std::vector<exec::ParamChange>&, const exec::ChangesTaken&)> set;
+  // As embed::Streams; null: the run's streams cannot be changed.
+  std::function<void(const std::string& set, const graph::Stream&, exec::StreamDone)> add_stream;
+  std::function<void(const std::string& set, const std::string& name, exec::StreamDone)> remove_stream;
+  std::function<std::vector<StreamReport>()> streams;
   // Returns at once, also if the run ends already.
   std::function<void()> stop;
 };
@@ -67,6 +74,10 @@ class Control {
   void hello(Call& call);
   void set(Call& call);
   void stop(Call& call);
+  void list_streams(Call& call);
+  void add_stream(Call& call);
+  void remove_stream(Call& call);
+  exec::StreamDone answer_when_done(Call& call, uint64_t& number);
 
   const SteeredRun run_;
   const std::shared_ptr<Waiting> waiting_; // the run may hold it longer than this object lives

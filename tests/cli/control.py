@@ -36,6 +36,17 @@ handlers:
   blur:    { type: image.blur, input: pattern }
   end:     { type: null.sink, input: blur }
 """
+# One camera, and room for another.
+DOORS = """
+version: 1
+name: doors
+clock: { mode: realtime, rate: 100 }
+streams: { cameras: { max: 2, items: { gate: { sigma: 2 } } } }
+handlers:
+  video: { type: test.pattern, for_each: cameras, width: 32, height: 24 }
+  blur:  { type: image.blur, for_each: cameras, input: video, sigma: '{sigma}' }
+  end:   { type: null.sink, for_each: cameras, input: blur }
+"""
 
 
 class Run:
@@ -163,6 +174,49 @@ class Control(unittest.TestCase):
         self.call("stop")
         self.assertEqual(run.end(), 0)
         self.assertFalse((self.folder / "passed.gray").exists() and self.passed())
+
+    # ---- streams
+
+    def test_streams_are_added_listed_and_removed_while_the_run_goes_on(self):
+        (self.folder / "doors.yaml").write_text(DOORS)
+        run = self.run_it(self.folder / "doors.yaml")
+        self.assertEqual(self.call("streams", "add", "hall", "sigma=4").stdout, "hall has begun\n")
+        self.assertIn("cameras  hall  runs  ", self.call("streams", "list").stdout)
+        listed = json.loads(self.call("streams", "--json").stdout)["streams"]["cameras"]
+        self.assertEqual(list(listed), ["gate", "hall"])
+        self.assertEqual(listed["gate"]["state"], "runs")
+        self.assertIn("it has 2 places", self.refused("streams", "add", "yard", "sigma=4", error="MR0324"))
+        self.assertIn("already", self.refused("streams", "add", "gate", "sigma=4", error="MR0303"))
+        self.assertEqual(self.call("streams", "remove", "hall").stdout, "hall is gone\n")
+        self.assertIn("streams: gate", self.refused("streams", "remove", "hall", error="MR0321"))
+        self.assertIn("no such field", self.refused("streams", "add", "hall", error="MR0322"))
+        self.refused("streams", "add", "hall", "sigma=400", error="MR0312")
+        large = self.refused("streams", "add", "hall", "sigma=2", "video.width=640", error="MR0402")
+        self.assertIn("there is room for", large)
+        self.tick_of_stream("blur@gate.sigma=3")
+        self.assertEqual(self.call("streams", "add", "hall", "sigma=2", "video.count=5").stdout, "hall has begun\n")
+        self.await_(lambda: self.state_of("hall") == "ended")
+        self.call("streams", "add", "yard", "sigma=2")
+        for wrong in (["move"], ["add"], ["remove", "gate", "sigma=2"]):
+            self.refused("streams", *wrong, error="MR0105")
+        self.call("stop")
+        self.assertEqual(run.end(), 0, run.said)
+        self.assertEqual({name: one["state"] for name, one in run.report()["streams"]["cameras"].items()},
+                         {"gate": "ended", "yard": "ended"})
+
+    def state_of(self, stream):
+        return json.loads(self.call("streams", "--json").stdout)["streams"]["cameras"].get(stream, {}).get("state")
+
+    def tick_of_stream(self, change):
+        return json.loads(self.call("set", change, "--json").stdout)["ticks"]
+
+    def test_streams_of_a_set_without_room_are_neither_added_nor_removed(self):
+        (self.folder / "doors.yaml").write_text(DOORS.replace("max: 2, ", ""))
+        run = self.run_it(self.folder / "doors.yaml")
+        self.assertIn("a set with `max` has", self.refused("streams", "add", "hall", "sigma=2", error="MR0324"))
+        self.assertIn("until they end", self.refused("streams", "remove", "gate", error="MR0324"))
+        self.call("stop")
+        self.assertEqual(run.end(), 0, run.said)
 
     # ---- which run
 

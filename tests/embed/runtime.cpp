@@ -401,3 +401,30 @@ TEST_CASE("8.5: built-in handlers work on an empty initial value") {
   }
   for (const char* ending : {".raw", ".npy", ".txt"}) std::filesystem::remove(path + ending);
 }
+
+TEST_CASE("streams are added and removed while the pipeline runs") {
+  Runtime runtime;
+  runtime.load_text(R"(
+version: 1
+clock: { mode: realtime, rate: 100 }
+streams: { cameras: { max: 2, items: { gate: { width: 32 } } } }
+handlers:
+  video: { type: test.pattern, for_each: cameras, width: '{width}', height: 24 }
+  show:  { type: null.sink, for_each: cameras, input: video }
+)");
+  CHECK_THROWS_AS(runtime.add_stream("hall", {{"width", "16"}}), std::logic_error);
+  runtime.start();
+  runtime.add_stream("hall", {{"width", "16"}});
+  CHECK(code_of([&] { runtime.add_stream("yard", {{"width", "16"}}); }) == "MR0324");
+  CHECK(code_of([&] { runtime.remove_stream("yard"); }) == "MR0321");
+  runtime.remove_stream("gate");
+  CHECK(code_of([&] { runtime.add_stream("yard", {{"width", "64"}}); }) == "MR0402");
+  runtime.add_stream("yard", {{"width", "32"}}, "cameras");
+  runtime.stop();
+  const Outcome outcome = runtime.wait();
+  CHECK(outcome.ok);
+  const auto streams = nlohmann::json::parse(outcome.report)["streams"]["cameras"];
+  CHECK(streams.size() == 2);
+  CHECK(streams["hall"]["state"] == "ended");
+  CHECK(streams.contains("yard"));
+}

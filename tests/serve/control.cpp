@@ -21,6 +21,8 @@ namespace {
 struct Steered {
   std::vector<exec::ParamChange> changes;
   exec::ChangesTaken taken;
+  std::vector<std::string> streams;
+  exec::StreamDone stream_done;
   int stops = 0;
   std::vector<ordered_json> later; // answers that were not known at once
   Control control{run()};
@@ -38,6 +40,16 @@ struct Steered {
       changes.insert(changes.end(), asked.begin(), asked.end());
       taken = on_taken;
     };
+    run.add_stream = [this](const std::string& set, const graph::Stream& stream, exec::StreamDone done) {
+      if (stream.name == "gate") throw Failure(Error{code::duplicate_name, "gate is there", {}, {}, "", ""});
+      streams.push_back("+" + set + "/" + stream.name + (stream.fields.empty() ? "" : " " + stream.fields[0].text));
+      stream_done = std::move(done);
+    };
+    run.remove_stream = [this](const std::string& set, const std::string& name, exec::StreamDone done) {
+      streams.push_back("-" + set + "/" + name);
+      stream_done = std::move(done);
+    };
+    run.streams = [] { return std::vector<StreamReport>{{.set = "cameras", .name = "gate", .state = "runs"}}; };
     run.stop = [this] { ++stops; };
     return run;
   }
@@ -276,4 +288,28 @@ TEST_CASE("Damaged requests are answered by a line of JSON or by nothing, and st
     CHECK(steered.stops == 0);
     CHECK(steered.changes.empty());
   }
+}
+
+TEST_CASE("streams are listed by who watches, and added and removed by who steers") {
+  Steered steered;
+  steered.greet("watch");
+  CHECK(steered.ask("streams.list", ordered_json::object())["result"]["cameras"]["gate"]["state"] == "runs");
+  CHECK(code_and_place(steered.ask("streams.add", {{"name", "hall"}})) == "-32002 /method");
+  steered.greet("steer");
+  const auto line = [](const std::string& method, const ordered_json& params) {
+    return ordered_json({{"jsonrpc", "2.0"}, {"id", 8}, {"method", method}, {"params", params}}).dump();
+  };
+  CHECK(steered.take(line("streams.add", {{"name", "hall"}, {"set", "cameras"}, {"fields", {{"path", "a.avi"}}}})).comes_later);
+  steered.stream_done(nullptr);
+  CHECK(steered.take(line("streams.remove", {{"name", "hall"}})).comes_later);
+  const Error error{code::no_place, "the run is over", {}, {}, "", ""};
+  steered.stream_done(&error);
+  CHECK(steered.streams == std::vector<std::string>{"+cameras/hall a.avi", "-/hall"});
+  REQUIRE(steered.later.size() == 2);
+  CHECK(steered.later[0]["result"] == ordered_json::object());
+  CHECK(steered.later[1]["error"]["data"]["code"] == "MR0324");
+  CHECK(code_and_place(steered.ask("streams.add", {{"name", 3}})) == "-32602 /params/name");
+  CHECK(code_and_place(steered.ask("streams.add", {{"name", "a"}, {"fields", {{"path", ordered_json::array()}}}})) ==
+        "-32602 /params/fields/path");
+  CHECK(code_and_place(steered.ask("streams.add", {{"name", "gate"}})).starts_with("-32000"));
 }

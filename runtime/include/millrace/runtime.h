@@ -162,6 +162,12 @@ inline namespace v1 __attribute__((visibility("hidden"))) {
     void set(const std::string& key, const std::string& value); // "blur.sigma", "2.5"
     void set(const std::vector<std::pair<std::string, std::string>>& values);
 
+    // While it runs: adds a stream to a set that has room for it (`max`), with the fields of its item, and removes one.
+    // They wait until the stream has begun or is gone. `set` "": the only one that has room; or any.
+    void add_stream(const std::string& name, const std::vector<std::pair<std::string, std::string>>& fields,
+                    const std::string& set = "");
+    void remove_stream(const std::string& name, const std::string& set = "");
+
     // Opens the sources and makes the plan. start() does it if it was not done.
     void compile();
     // The plan in words and as JSON; compiles if that was not done.
