@@ -107,7 +107,7 @@ void admit_changes(PaceRun& pace, uint64_t index, bool asked) {
 }
 
 // True if the pace was to have so many ticks.
-bool has_all_ticks(const PaceRun& pace, uint64_t ticks) {
+inline bool has_all_ticks(const PaceRun& pace, uint64_t ticks) {
   const uint64_t most = pace.run->options.ticks_max;
   return (most && ticks >= most) || ticks >= pace.plan->ticks_max;
 }
@@ -119,8 +119,9 @@ void tell_others(PaceRun& pace, uint64_t ordinal, const mr_tick_info& info) {
 }
 
 // Sets when the head has to look again without being notified: at the next beat, or at the time that take_live() set;
-// else never. After the last tick, the head ends its pace at once.
-void expect_next(PaceRun& pace, uint64_t next) {
+// else never. After the last tick, the head ends its pace at once. Out of line, as below: a free clock has no such
+// time.
+[[gnu::noinline]] void expect_next(PaceRun& pace, uint64_t next) {
   if (pace.clock->plan->mode == graph::ClockMode::realtime)
     expect_beat(pace);
   else if (!live_driver(pace))

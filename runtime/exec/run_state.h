@@ -71,8 +71,6 @@ class RunState {
   mutable std::mutex failure_mutex;
   std::vector<FailureRecord> failures;
 
-  Wakeup wakeup; // any thread rings
-
   // Written by the monitor, in virtual time by the only thread. No clock admits a tick while it is true (standstill.h).
   std::atomic<bool> holding{false};
 
@@ -163,6 +161,8 @@ class RunState {
   static bool is_given_up(const StepRun& step) { return step.on.device && step.on.device->is_stuck(); }
   // True if work on a device may never end. Waits up to half a second for work that does.
   bool has_stuck_devices() const;
+  Wakeup wakeup; // any thread rings
+
   bool finished() const { return epoch.segments_left.load(std::memory_order_acquire) == 0; }
 
  private:

@@ -199,7 +199,6 @@ struct PaceRun {
   RunState* run = nullptr;
   const plan::Pace* plan = nullptr;
   ClockRun* clock = nullptr;
-  Cluster* cluster = nullptr;
   uint32_t index = 0;
   uint64_t window = 1, mask = 0;
 
@@ -221,6 +220,7 @@ struct PaceRun {
   EntryRun* entry = nullptr;
   ChannelRun* feed = nullptr;
   std::vector<FeedRun> feeds; // far
+  Cluster* cluster = nullptr;
 
   // head
   alignas(64) std::atomic<uint64_t> admitted{0}; // lines of their own: others look at them all the time
@@ -282,10 +282,10 @@ struct SegmentRun {
   int64_t busy_until_ns = 0;                    // virtual time
   LineVector<device::Fence> fences;             // [ordinal & mask] the last one issued for it
   LineVector<std::atomic<int64_t>> ended_at_ns; // [ordinal & mask] realtime: when it was settled; else empty
-  int64_t took_ns = kUnknownTurnNs;             // how long its latest turns took at most, if its claimers measure it
   std::mutex fences_mutex;
-  uint64_t warmed_up = 0;   // below it: ordinals that its regions were warmed up for
-  uint64_t fences_done = 0; // any, under fences_mutex: below it they are done
+  int64_t took_ns = kUnknownTurnNs; // how long its latest turns took at most, if its claimers measure it
+  uint64_t warmed_up = 0;           // below it: ordinals that its regions were warmed up for
+  uint64_t fences_done = 0;         // any, under fences_mutex: below it they are done
 
   // claimer
   TraceRing* trace = nullptr; // its own
