@@ -70,7 +70,8 @@ graph::Graph many_streams() {
   for (graph::Handler& handler : graph.handlers) handler.for_each = "cameras";
   graph::StreamSet set;
   set.name = "cameras";
-  for (uint32_t s = 0; s < kStreams; ++s) set.items.push_back({"camera" + std::to_string(s), {}, {}});
+  set.items.resize(kStreams);
+  for (uint32_t s = 0; s < kStreams; ++s) set.items[s].name = "camera" + std::to_string(s);
   graph.streams.push_back(set);
   return graph;
 }

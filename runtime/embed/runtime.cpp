@@ -396,7 +396,7 @@ class Runtime::State {
   pid_t process_ = -1; // the process that started the run
   mutable std::mutex mutex_;
   std::shared_ptr<embed::Composition> composition_;
-  std::shared_ptr<exec::Run> run_; // last but for what uses it: it is destroyed first
+  std::shared_ptr<exec::Run> run_;          // last but for what uses it: it is destroyed first
   std::shared_ptr<embed::Streams> streams_; // null: it does not run
 };
 

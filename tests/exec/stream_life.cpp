@@ -33,7 +33,7 @@ struct NotesLife final : Handler {
 };
 
 // A camera that can be lost: values 0, 1, 2, … from each start on. `fails` counts its failures over all starts.
-struct Camera final : Handler {
+struct LostCamera final : Handler {
   Output<Tensor> out{*this, "out"};
   Param<int64_t> count{*this, "count", 0, "values of one start; 0: endless"};
   Param<int64_t> rate{*this, "rate", 0, "values a second; 0: none"};
@@ -78,7 +78,7 @@ struct Camera final : Handler {
     if (rate > 0) out.header(tick).pts_ns = n * 1'000'000'000 / rate;
   }
 };
-std::vector<int64_t> Camera::starts_ns;
+std::vector<int64_t> LostCamera::starts_ns;
 
 // Adds what it got on the tick before, and how many calls it had since it was reset.
 struct Remembers final : Handler {
@@ -108,7 +108,7 @@ struct Anywhere final : Handler {
 
 const mr_plugin& life_plugin() {
   static const mr_handler_type types[] = {detail::Type<NotesLife>::table("l.notes", "Notes all", ""),
-                                          detail::Type<Camera>::table("l.camera", "May be lost", ""),
+                                          detail::Type<LostCamera>::table("l.camera", "May be lost", ""),
                                           detail::Type<Remembers>::table("l.remembers", "Has a state", ""),
                                           detail::Type<Anywhere>::table("l.anywhere", "Passes values on", "")};
   static const mr_handler_type* const pointers[] = {&types[0], &types[1], &types[2], &types[3]};
@@ -123,7 +123,7 @@ Ran run_life(const std::string& clock, const std::string& items, const std::stri
   pipeline.graph = graph::unfold(graph::parse_yaml(text, "life.yaml"));
   setup.more = &life_plugin();
   lives_noted.clear();
-  Camera::starts_ns.clear();
+  LostCamera::starts_ns.clear();
   return run(pipeline, setup);
 }
 
@@ -198,9 +198,9 @@ TEST_CASE("B11: the back-off doubles from 0.1 s to 30 s, and is the first one ag
   // It fails at 35 s, cannot be started eleven times, and fails once more 35 s after it was.
   std::vector<int64_t> waits_ms;
   int64_t before = 34'900 * kMs; // a value is read when the one before it is taken
-  for (size_t i = 1; i < Camera::starts_ns.size(); ++i) {
-    waits_ms.push_back((Camera::starts_ns[i] - before) / kMs);
-    before = Camera::starts_ns[i];
+  for (size_t i = 1; i < LostCamera::starts_ns.size(); ++i) {
+    waits_ms.push_back((LostCamera::starts_ns[i] - before) / kMs);
+    before = LostCamera::starts_ns[i];
   }
   CHECK(waits_ms ==
         std::vector<int64_t>{100, 200, 400, 800, 1600, 3200, 6400, 12800, 25600, 30000, 30000, 30000, 35000});

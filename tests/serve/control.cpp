@@ -299,7 +299,8 @@ TEST_CASE("streams are listed by who watches, and added and removed by who steer
   const auto line = [](const std::string& method, const ordered_json& params) {
     return ordered_json({{"jsonrpc", "2.0"}, {"id", 8}, {"method", method}, {"params", params}}).dump();
   };
-  CHECK(steered.take(line("streams.add", {{"name", "hall"}, {"set", "cameras"}, {"fields", {{"path", "a.avi"}}}})).comes_later);
+  CHECK(steered.take(line("streams.add", {{"name", "hall"}, {"set", "cameras"}, {"fields", {{"path", "a.avi"}}}}))
+            .comes_later);
   steered.stream_done(nullptr);
   CHECK(steered.take(line("streams.remove", {{"name", "hall"}})).comes_later);
   const Error error{code::no_place, "the run is over", {}, {}, "", ""};
