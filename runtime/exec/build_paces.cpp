@@ -87,9 +87,29 @@ void make_paces(RunState& run) {
     epoch.channels[crossing.channel]->keeps_old = crossing.delivery == graph::Delivery::reliable;
 }
 
+namespace {
+
+// Says if a stream is in the place that the clock is.
+void settle_place(PaceRun& pace) {
+  ClockRun& clock = *pace.clock;
+  clock.place.is_there = !clock.plan->is_place;
+  if (clock.place.is_there) {
+    clock.place.name = clock.plan->name;
+    return;
+  }
+  clock.place.vacant = true;
+  clock.halted = true;
+  clock.stage = Stage::vacant;
+  clock.rests = true;
+  pace.idle_until_ns = INT64_MAX;
+}
+
+} // namespace
+
 void join_paces(RunState& run) {
   Epoch& epoch = run.epoch;
   for (auto& pace : epoch.paces) {
+    if (pace->plan->kind == plan::PaceKind::clock) settle_place(*pace);
     if (pace->plan->node != epoch.plan.node) continue; // it has no steps here
     if (pace->plan->kind == plan::PaceKind::far) {
       pace->entry = &as<EntryRun>(*epoch.step_runs[pace->plan->entry]);
@@ -111,15 +131,6 @@ void join_paces(RunState& run) {
       state.next.resize(state.step->outputs.size());
       pace->clock->sources.push_back(std::move(state));
     }
-    ClockRun& clock = *pace->clock;
-    clock.place.is_there = !clock.plan->is_place;
-    if (clock.place.is_there) clock.place.name = clock.plan->name;
-    if (clock.place.is_there) continue;
-    clock.place.vacant = true;
-    clock.halted = true;
-    clock.stage = Stage::vacant;
-    clock.rests = true;
-    pace->idle_until_ns = INT64_MAX;
   }
 }
 
