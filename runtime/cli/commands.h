@@ -87,7 +87,7 @@ struct SetCommand : RunChoice {
 
 struct StreamsCommand : RunChoice {
   std::string action;              // list, add, remove
-  std::string name;                // of the stream
+  std::string name;                // the stream's
   std::string set;                 // "": the only one that has room
   std::vector<std::string> fields; // NAME=VALUE
 };

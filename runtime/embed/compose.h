@@ -119,7 +119,7 @@ class Composition {
   }
   plugin::Instance* find(const std::string& handler) const; // null if there is none
 
-  // What a stream brings that comes into the place of that clock while it runs (plan::make_stream). Any thread.
+  // The handlers of a stream that comes into the place of that clock while it runs (plan::make_stream). Any thread.
   plan::MadeStream make_stream(uint32_t clock, const graph::Stream& stream) const;
 
   // Makes the devices and the run, which must be destroyed before this. Throws Failure (MR0701).

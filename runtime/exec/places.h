@@ -34,7 +34,7 @@ enum class Left : uint8_t { never_there, removed, by_itself };
 // The stream of a clock. Clocks outside sets have one too, which nobody asks for.
 struct PlaceRun {
   // any, under RunState::places_mutex
-  std::string name;      // of the stream that is there, or was there last; "": none was
+  std::string name;      // the stream that is there, or was there last; "": none was
   bool is_there = false; // or about to be
   std::unique_ptr<NewStream> coming;
   StreamDone leaving;

@@ -17,10 +17,15 @@ bool inputs_settled(const StepRun& step, uint64_t ordinal) {
   for (const InputRun& input : step.inputs) {
     if (!input.output || !input.producer) continue;
     const auto [back, at] = look_back(step, input, ordinal);
-    if (back != Back::there) continue;
-    if (!input.producer->settled(at)) return false;
+    if (back == Back::there && !input.producer->settled(at)) return false;
   }
   return true;
+}
+
+void pop_front(ChannelRun& channel) {
+  for (Slot& slot : channel.at(0).slots) release(slot);
+  channel.first = (channel.first + 1) % channel.ring.size();
+  --channel.count;
 }
 
 // Removes the oldest tick that has a value from the channel of a gate. Ticks without a value stay, and those before the
@@ -28,16 +33,8 @@ bool inputs_settled(const StepRun& step, uint64_t ordinal) {
 void pop_value(ChannelRun& channel) {
   size_t at = 0;
   while (at + 1 < channel.count && !channel.at(at).has_value()) ++at;
-  for (Slot& slot : channel.at(at).slots) release(slot);
   for (; at > 0; --at) std::swap(channel.at(at), channel.at(at - 1));
-  channel.first = (channel.first + 1) % channel.ring.size();
-  --channel.count;
-}
-
-void pop_front(ChannelRun& channel) {
-  for (Slot& slot : channel.at(0).slots) release(slot);
-  channel.first = (channel.first + 1) % channel.ring.size();
-  --channel.count;
+  pop_front(channel);
 }
 
 void count_drop(ChannelRun& channel, Cause cause) { ++channel.dropped[0][static_cast<size_t>(cause)]; }
@@ -57,8 +54,7 @@ void mark_passed(ChannelEnd& step, uint64_t ordinal) {
 
 // The number of ticks that the pace has admitted and not finished.
 uint64_t in_work(PaceRun& pace) {
-  const uint64_t done = completed(pace);
-  const uint64_t admitted = pace.admitted.load(std::memory_order_acquire);
+  const uint64_t done = completed(pace), admitted = pace.admitted.load(std::memory_order_acquire);
   return admitted > done ? admitted - done : 0;
 }
 
@@ -129,8 +125,7 @@ Room room_at_post(ChannelRun& channel, int64_t media_ns) {
   const bool realtime = resolve.pace->clock->plan->realtime();
   if (plan.kind == plan::ChannelKind::queue && plan.full != graph::Full::block && !realtime)
     return room_in_queue(channel, media_ns);
-  const bool is_vacant = resolve.pace->clock->place.vacant.load(std::memory_order_acquire);
-  if (is_vacant || resolve.segment->done.load(std::memory_order_acquire)) { // the reader's clock has ended
+  if (resolve.pace->clock->place.vacant.load() || resolve.segment->done.load()) { // the reader's clock has ended
     count_drop(channel, Cause::end);
     return Room::drop;
   }
@@ -152,7 +147,6 @@ void count_queued(ChannelRun& channel, const QueuedTick& tick, Cause cause) {
     if (tick.slots[i].value && channel.queued[i]) ++channel.dropped[i][static_cast<size_t>(cause)];
 }
 
-// For a tick that holds no blocks: there is nothing to release.
 void clear_tick(QueuedTick& tick) { std::fill(tick.slots.begin(), tick.slots.end(), Slot{}); }
 
 QueuedTick& push(ChannelRun& channel, const mr_tick_info& info) {
@@ -174,6 +168,12 @@ void make_current(ChannelRun& channel, QueuedTick& tick, bool count_unread) {
   --channel.count;
 }
 
+// Lets go of the value that the reader holds. Called under the channel's lock.
+void let_go(ChannelRun& channel) {
+  for (Slot& slot : channel.current.slots) release(slot);
+  channel.has_current = false;
+}
+
 void give_slot(StepRun& step, uint64_t ordinal, const Slot& slot) {
   Slot& target = step.outputs[0]->at(ordinal);
   target = slot;
@@ -186,18 +186,9 @@ void give_current(StepRun& step, uint64_t ordinal, ChannelRun& channel) {
     channel.current_read = true;
     return;
   }
-  Slot& target = step.outputs[0]->at(ordinal);
-  target = Slot{};
+  Slot& target = step.outputs[0]->at(ordinal) = Slot{};
   if (channel.plan->initial_empty)
     target.value = &step.run->epoch.empty_values[static_cast<size_t>(step.outputs[0] - step.run->epoch.outputs.data())];
-}
-
-// Called under the channel's lock. Lets go of the value that the reader holds, if it is from an earlier epoch of the
-// reader's own clock.
-void let_go_of_earlier(ChannelRun& channel, const mr_tick_info& info) {
-  if (!channel.plan->same_clock || !channel.has_current || channel.current.info.epoch == info.epoch) return;
-  for (Slot& slot : channel.current.slots) release(slot);
-  channel.has_current = false;
 }
 
 StepResult resolve_latest(ResolveRun& step, ChannelRun& channel, uint64_t ordinal, bool realtime) {
@@ -225,7 +216,7 @@ StepResult resolve_latest(ResolveRun& step, ChannelRun& channel, uint64_t ordina
     step.run->notify(*step.segment);
     return StepResult::made_room;
   }
-  let_go_of_earlier(channel, info);
+  if (same && channel.current.info.epoch != info.epoch) let_go(channel); // that epoch is over
   give_current(step, ordinal, channel);
   return StepResult::settled;
 }
@@ -403,8 +394,7 @@ void release_channel(ChannelRun& channel) {
   }
   if (channel.plan->kind == plan::ChannelKind::latest && channel.has_current && !channel.current_read)
     count_drop(channel, Cause::end);
-  for (Slot& slot : channel.current.slots) release(slot);
-  channel.has_current = false;
+  let_go(channel);
 }
 
 } // namespace millrace::exec

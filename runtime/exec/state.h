@@ -35,13 +35,13 @@
 
 #include <array>
 #include <atomic>
-#include <iterator>
 #include <memory>
 #include <mutex>
 #include <string>
 #include <vector>
 
 #include "device/device.h"
+#include "exec/cause.h"
 #include "exec/lines.h"
 #include "exec/places.h"
 #include "exec/tick_watch.h"
@@ -66,33 +66,6 @@ struct SourceState;
 
 // At most this many tiny calls in a row share one look at the trace's clock.
 inline constexpr uint32_t kTinyCallsMax = 16;
-
-// Why an edge had no value, counted on the edge (semantics.md 2.1, 2.8). The numbers travel over links and stay as they
-// are.
-enum class Cause : uint8_t {
-  silent,
-  every,
-  error,
-  busy,
-  queue_full,
-  superseded,
-  end,
-  not_yet,
-  rate,
-  unaligned,
-  failed,
-  restart,
-  input,
-  link,
-  away,
-  lost,
-  late,
-  count
-};
-inline constexpr const char* kCauseNames[] = {"silent", "every",   "error", "busy",      "queue_full", "superseded",
-                                              "end",    "not_yet", "rate",  "unaligned", "failed",     "restart",
-                                              "input",  "link",    "away",  "lost",      "late"};
-static_assert(std::size(kCauseNames) == static_cast<size_t>(Cause::count));
 
 // One output's value for one ordinal. A null value is an empty slot.
 struct Slot {
@@ -174,7 +147,7 @@ struct alignas(64) ClockRun {
   int64_t began_ns = 0, begins_at_ns = 0; // the epoch began; the next one is to begin
   int64_t media_shift_ns = 0;             // from the times of its sources to media times; kShiftUnknown
   SingleWriter<uint64_t> restarts;
-  uint64_t first_index = 0; // of the epoch; any thread reads it that has seen one of its ticks
+  uint64_t first_index = 0; // the epoch's; any thread reads it that has seen one of its ticks
 };
 
 // A channel from which a far pace takes its ticks, and the entry's output that its first value becomes.

@@ -10,7 +10,7 @@
 #include "graph/file_kind.h"
 #include "graph/unfold.h"
 #include "plan/draft.h"
-#include "plan/format_text.h"
+#include "plan/make_handler.h"
 #include "plan/paths.h"
 #include "plan/probe.h"
 #include "plan/refusal.h"
@@ -18,63 +18,6 @@
 namespace millrace::plan {
 
 namespace {
-
-const plugin::RegisteredType& find_type(const graph::Graph& graph, const plugin::Registry& registry,
-                                        const graph::Handler& declared) {
-  if (const plugin::RegisteredType* info = registry.find(declared.type)) return *info;
-  Error error = plugin::unknown_type(registry, code::unknown_type, declared.type);
-  error.place = declared.type_place;
-  const bool in_a_line = declared.type_place.file == "pipeline";
-  if (!error.nearest.empty()) error.edit = in_a_line ? error.nearest : "type: " + error.nearest;
-  if (in_a_line && graph::file_kind(declared.type) != graph::FileKind::other) {
-    const bool writes = std::any_of(graph.edges.begin(), graph.edges.end(),
-                                    [&](const graph::Edge& edge) { return edge.target == declared.name; });
-    error.notes = {"it looks like the name of a file, which a handler " + std::string(writes ? "writes" : "reads")};
-    error.nearest.clear();
-    error.edit = writes ? graph::sink_of(declared.type) : graph::source_of(declared.type);
-  }
-  throw Failure(std::move(error));
-}
-
-// Refuses a key of an edge that stands among the parameters of the handler that the edge leads to.
-[[noreturn]] void refuse_edge_key(const graph::Graph& graph, const graph::Handler& declared,
-                                  const graph::Param& param) {
-  const auto edge = std::find_if(graph.edges.begin(), graph.edges.end(),
-                                 [&](const graph::Edge& e) { return e.target == declared.name; });
-  const std::string from = edge == graph.edges.end() ? "…" : edge->source;
-  const bool in_a_line = param.name_place.file == "pipeline";
-  const std::string given = param.name + (in_a_line ? "=" : ": ") + param.text;
-  const std::string port = edge == graph.edges.end() || edge->source_port.empty() ? "" : edge->source_port;
-  throw Failure(Error{code::unknown_parameter,
-                      declared.name + " (" + declared.type + ") has no parameter \"" + param.name + "\"",
-                      param.name_place,
-                      {"'" + param.name + "' is a key of an edge, and stands " +
-                       (in_a_line ? "after the reference that the edge leads to" : "in the input, beside from:")},
-                      "",
-                      in_a_line ? "`;` in place of the `!` before " + declared.type + ", and at the end: ; " + from +
-                                      "." + port + " ! " + declared.name + ". " + given
-                                : "input: { from: " + from + (port.empty() ? "" : "." + port) + ", " + given + " }"});
-}
-
-[[noreturn]] void refuse_param(const graph::Graph& graph, const graph::Handler& declared,
-                               const plugin::HandlerInfo& info, const graph::Param& param) {
-  std::vector<std::string> names = graph::reserved_keys();
-  std::string known;
-  for (const auto& p : info.params) {
-    names.push_back(p.name);
-    known += (known.empty() ? "" : ", ") + p.name;
-  }
-  const std::string nearest = nearest_name(param.name, names);
-  const auto* meant = info.find_param(nearest);
-  if (nearest.empty() && !info.ports.empty() && graph::is_edge_key(param.name)) refuse_edge_key(graph, declared, param);
-  throw Failure(Error{code::unknown_parameter,
-                      declared.name + " (" + info.type + ") has no parameter \"" + param.name + "\"",
-                      param.name_place,
-                      {meant ? plugin::described(*meant) : "parameters: " + (known.empty() ? "none" : known)},
-                      nearest,
-                      nearest.empty() ? "remove it; `millrace inspect " + info.type + "` describes the parameters"
-                                      : assignment(param.name_place, nearest, param.text)});
-}
 
 // The port that an edge without a port name means: the only one on its side, or the only required input.
 bool is_default(const plugin::HandlerInfo& info, uint32_t p, bool input) {
@@ -85,37 +28,6 @@ bool is_default(const plugin::HandlerInfo& info, uint32_t p, bool input) {
     if (!port.optional()) ++required;
   }
   return on_side == 1 || (input && required == 1 && !info.ports[p].optional());
-}
-
-// With `kept`, mistakes of its parameters are added to it.
-std::unique_ptr<plugin::Instance> make(const graph::Graph& graph, const graph::Handler& declared,
-                                       const plugin::RegisteredType& info, const mr_host& host,
-                                       plugin::CallWatch* watch, std::vector<Error>* kept = nullptr) {
-  auto instance = std::make_unique<plugin::Instance>(info, host, declared.name);
-  instance->watch = watch;
-  instance->patience_ns = declared.patience_ns;
-  bool is_whole = !declared.refused; // else what is missing may be what was refused
-  for (const graph::Param& param : declared.params) {
-    const bool is_set = attempt(kept, [&] {
-      const auto* known = info.find_param(param.name);
-      if (!known) refuse_param(graph, declared, info, param);
-      refuse_home(*known, param);
-      instance->set_param(param.name, completed_path(*known, param), param.place);
-    });
-    is_whole = is_whole && is_set;
-  }
-  for (const auto& param : info.params) {
-    const bool given = std::any_of(declared.params.begin(), declared.params.end(),
-                                   [&](const graph::Param& p) { return p.name == param.name; });
-    if (param.required() && !given && is_whole)
-      throw Failure(Error{code::missing_parameter,
-                          declared.name + " (" + info.type + ") needs the parameter " + param.name,
-                          declared.place,
-                          {plugin::described(param)},
-                          "",
-                          assignment(declared.place, param.name, "…")});
-  }
-  return instance;
 }
 
 // The edges that begin or end at each handler, in the graph's order.
@@ -149,27 +61,6 @@ std::vector<uint32_t> count_edges(const std::vector<const graph::Edge*>& edges, 
     if (edge->source == declared.name) add(edge->source_port, false);
   }
   return counts;
-}
-
-// The format that each port takes or makes with the parameters that are set.
-std::vector<mr_format> narrowed(plugin::Instance& instance, const graph::Handler& declared) {
-  std::vector<mr_format> all;
-  for (uint32_t port = 0; port < instance.info().ports.size(); ++port) {
-    mr_format accepts = instance.info().ports[port].raw.accepts;
-    if (instance.narrow(port, accepts) != MR_OK)
-      throw Failure(refusal(code::incompatible_formats, declared.name + " (" + declared.type + ") refuses: ", declared,
-                            instance.info(), instance.error()));
-    all.push_back(accepts);
-  }
-  return all;
-}
-
-mr_facts no_facts() {
-  mr_facts facts{};
-  facts.size = sizeof(mr_facts);
-  facts.rate_den = 1;
-  facts.tick_count = -1;
-  return facts;
 }
 
 // A handler on its way from being made to being known.
@@ -209,14 +100,6 @@ std::unique_ptr<plugin::Instance> make_inserted(const graph::Handler& declared, 
   auto instance = make({}, declared, find_type({}, registry, declared), host, watch);
   instance->bind(kBothConnected);
   return instance;
-}
-
-void configure(plugin::Instance& instance, const Plan& plan, const Step& step) {
-  std::vector<mr_format> inputs, outputs;
-  for (const StepInput& input : step.inputs)
-    inputs.push_back(input.output == kNone ? mr_format{} : plan.outputs[input.output].format);
-  for (const uint32_t output : step.outputs) outputs.push_back(plan.outputs[output].format);
-  instance.configure(inputs, outputs);
 }
 
 // The sentence with templates in the place of their instances.
@@ -391,81 +274,6 @@ std::unique_ptr<plugin::Instance> clone(const Plan& plan, const graph::Graph& gr
   instance->bind(plan.handlers[handler].edge_counts);
   configure(*instance, plan, plan.steps[plan.handlers[handler].step]);
   return instance;
-}
-
-namespace {
-
-bool is_captured(const Plan& plan, uint32_t step) {
-  return std::any_of(plan.regions.begin(), plan.regions.end(), [&](const Region& region) {
-    return std::find(region.steps.begin(), region.steps.end(), step) != region.steps.end();
-  });
-}
-
-bool same_params(const graph::Handler& a, const graph::Handler& b) {
-  return std::equal(a.params.begin(), a.params.end(), b.params.begin(), b.params.end(),
-                    [](const graph::Param& x, const graph::Param& y) { return x.name == y.name && x.text == y.text; });
-}
-
-// Memory is planned: a value may be smaller than that of the first stream, and of no other kind.
-void check_fits(const graph::Handler& declared, const plugin::HandlerInfo& info, const mr_format& own,
-                const mr_format& planned) {
-  const bool is_like = own.kind == planned.kind && (own.pixel_formats & planned.pixel_formats) == own.pixel_formats &&
-                       own.dtype_code == planned.dtype_code && own.dtype_bits == planned.dtype_bits &&
-                       own.rank == planned.rank && own.schema == planned.schema;
-  bool is_small = own.width <= planned.width && own.height <= planned.height;
-  for (uint32_t d = 0; d < own.rank && d < planned.rank; ++d) is_small = is_small && own.shape[d] <= planned.shape[d];
-  if (is_like && is_small) return;
-  throw Failure(refusal(code::incompatible_formats,
-                        declared.name + " (" + info.type + ") does not fit into the plan: ", declared, info,
-                        "it gives " + format_words(own) + ", and there is room for " + format_words(planned)));
-}
-
-} // namespace
-
-MadeStream make_stream(const graph::Graph& written, const graph::Graph& unfolded, const Plan& plan, uint32_t clock,
-                       const graph::Stream& stream, const plugin::Registry& registry, const mr_host& host,
-                       plugin::CallWatch* watch) {
-  MadeStream made;
-  for (uint32_t h = 0; h < plan.handlers.size(); ++h) {
-    const HandlerPlan& place = plan.handlers[h];
-    if (place.clock != clock || place.stream.empty()) continue;
-    graph::StreamSet set = *unfolded.find_set(plan.clocks[clock].set);
-    const auto own = std::find_if(set.items.begin(), set.items.end(),
-                                  [&](const graph::Stream& item) { return item.name == place.stream; });
-    *own = stream; // {index} is the place's
-    const graph::Handler declared = graph::make_instance(*written.find(place.written_as), set, *own);
-    if (is_captured(plan, place.step)) {
-      if (same_params(declared, declared_of(plan, unfolded, h))) continue;
-      throw Failure(Error{code::no_place,
-                          "\"" + stream.name + "\" cannot have values of its own for " + place.written_as,
-                          {},
-                          {"it is captured on " + plan.domains[place.domain].name + " with others"},
-                          "",
-                          ""});
-    }
-    auto instance = make(written, declared, find_type(written, registry, declared), host, watch);
-    const std::vector<mr_format> accepts = narrowed(*instance, declared);
-    const plugin::HandlerInfo& info = instance->info();
-    if (instance->bind(place.edge_counts) != MR_OK)
-      throw Failure(refusal(code::probe_failed, declared.name + " (" + info.type + ") refuses: ", declared, info,
-                            instance->error()));
-    const Step& step = plan.steps[place.step];
-    if (!info.is_source()) {
-      configure(*instance, plan, step);
-    } else {
-      mr_facts facts = no_facts();
-      if (instance->probe(facts) != MR_OK)
-        throw Failure(refusal(code::probe_failed, declared.name + " (" + info.type + ") could not be opened: ",
-                              declared, info, instance->error()));
-      HandlerFacts asked{declared.name, instance.get(), facts, {}, accepts};
-      const std::vector<mr_format> formats = formats_of_source(declared, asked);
-      for (size_t o = 0; o < formats.size(); ++o)
-        check_fits(declared, info, formats[o], plan.outputs[step.outputs[o]].format);
-      made.facts.emplace_back(h, facts);
-    }
-    made.instances.emplace_back(h, std::move(instance));
-  }
-  return made;
 }
 
 } // namespace millrace::plan

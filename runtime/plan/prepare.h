@@ -80,8 +80,8 @@ std::unique_ptr<plugin::Instance> clone(const Plan& plan, const graph::Graph& gr
                                         const plugin::RegisteredType& type, const mr_host& host,
                                         plugin::CallWatch* watch);
 
-// What a stream brings that comes while the plan is carried out: by index into Plan::handlers, new instances of its
-// templates, and the facts of its sources.
+// The handlers of a stream that comes while the plan is carried out: by index into Plan::handlers, new instances of the
+// templates, and the facts of those that are sources.
 struct MadeStream {
   std::vector<std::pair<uint32_t, std::unique_ptr<plugin::Instance>>> instances;
   std::vector<std::pair<uint32_t, mr_facts>> facts;

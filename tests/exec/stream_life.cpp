@@ -190,7 +190,8 @@ TEST_CASE("B11: the back-off doubles from 0.1 s to 30 s, and is the first one ag
   const Ran ran = run_life("{ mode: realtime, rate: 10 }",
                            "{ a: " + camera({{"fail_at", "350"}, {"no_starts", "11"}, {"fails", "2"}}) + " }",
                            R"(
-  video: { type: l.camera, for_each: cameras, rate: 10, fail_at: "{fail_at}", fails: "{fails}", no_starts: "{no_starts}" }
+  video: { type: l.camera, for_each: cameras, rate: 10, fail_at: "{fail_at}", fails: "{fails}",
+           no_starts: "{no_starts}" }
   notes: { type: l.notes, for_each: cameras, input: video, name: "{stream}" }
 )",
                            setup);
