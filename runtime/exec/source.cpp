@@ -76,7 +76,7 @@ graph::Rational rate_of(const mr_facts& facts) {
 }
 
 void SourceState::begin_anew(int64_t media_ns) {
-  step->said_end = false;
+  if (!reader) step->said_end = false; // a reader's thread has done so, and reads on
   ended = has_value = has_next = false;
   index = 0;
   next_due_ns = INT64_MIN;
