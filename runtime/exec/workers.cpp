@@ -14,6 +14,7 @@
 #include "exec/region.h"
 #include "exec/run_state.h"
 #include "exec/segment.h"
+#include "exec/stream_life.h"
 #include "exec/threads.h"
 #include "exec/under_way.h"
 #include "observe/signal_stack.h"
