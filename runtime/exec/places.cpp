@@ -133,6 +133,7 @@ void go(RunState& run, const std::string& set, const std::string& name, StreamDo
       clock.removed.store(true);
       clock.halted.store(true);
     }
+    clock.rests.store(false); // its head may wait until it begins anew
     run.notify(*run.epoch.paces[c]);
     return;
   }
@@ -167,7 +168,7 @@ std::string name_now(const RunState& run, const plan::HandlerPlan& handler) {
   return graph::instance_name(handler.written_as, run.clocks[handler.clock]->place.name);
 }
 
-void vacate(PaceRun& pace) {
+void vacate(PaceRun& pace, Left left) {
   ClockRun& clock = *pace.clock;
   RunState& run = *pace.run;
   for_each_handler(pace, [](HandlerRun& step) {
@@ -180,7 +181,8 @@ void vacate(PaceRun& pace) {
   {
     const std::lock_guard lock(run.places_mutex);
     clock.place.is_there = false;
-    clock.place.left.store(clock.removed.exchange(false) ? Left::removed : Left::by_itself);
+    clock.removed.store(false);
+    clock.place.left.store(left);
     done = std::move(clock.place.leaving);
     clock.place.leaving = nullptr;
   }
@@ -222,7 +224,7 @@ bool has_come(PaceRun& pace) {
                     {},
                     "",
                     ""};
-  vacate(pace);
+  vacate(pace, Left::removed);
   answer_come(pace, &error);
   return false;
 }

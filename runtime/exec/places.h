@@ -65,7 +65,7 @@ void end_places(RunState& run);
 // For the head of the clock:
 
 // The stream is over. Its handlers are stopped, and the place is free.
-void vacate(PaceRun& pace);
+void vacate(PaceRun& pace, Left left);
 // True if a stream has come into the vacant place, and its handlers but the sources have started.
 bool has_come(PaceRun& pace);
 // The stream that came has begun, or could not.

@@ -106,13 +106,13 @@ bool comes_back(const PaceRun& pace) {
   return clock.plan->restarts && clock.failure && !clock.removed.load();
 }
 
-void leave(PaceRun& pace) {
+void leave(PaceRun& pace, Left left) {
   for (SourceState& source : pace.clock->sources)
-    if (source.reader) source.reader->join();
+    if (source.reader) source.reader->stop(); // it has left, but where another source could not start
   look_at(pace, INT64_MAX);
   pace.idle_until_ns.store(INT64_MAX, std::memory_order_relaxed);
   take_stage(pace, Stage::vacant);
-  vacate(pace);
+  vacate(pace, left);
 }
 
 Error start_error(const PaceRun& pace) {
@@ -146,7 +146,7 @@ void begin(PaceRun& pace) {
     const std::lock_guard lock(run.failure_mutex);
     clock.failure.reset();
     clock.fail_index.store(UINT64_MAX);
-    clock.halted.store(false);
+    clock.halted.store(clock.removed.load()); // it may have been asked to go meanwhile
     run.any_failed.store(std::any_of(run.clocks.begin(), run.clocks.end(),
                                      [](const auto& other) { return other->fail_index.load() != UINT64_MAX; }));
   }
@@ -189,7 +189,7 @@ bool has_begun_anew(PaceRun& pace) {
   if (clock.stage == Stage::draining) {
     if (!all_drained(pace)) return false;
     let_go(pace);
-    comes_back(pace) ? back_off(pace) : leave(pace);
+    comes_back(pace) ? back_off(pace) : leave(pace, clock.removed.load() ? Left::removed : Left::by_itself);
   }
   if (clock.stage == Stage::vacant) {
     look_at(pace, INT64_MAX);
@@ -198,6 +198,10 @@ bool has_begun_anew(PaceRun& pace) {
     clock.rests.store(false);
     clock.begins_at_ns = pace.run->now_ns();
     take_stage(pace, Stage::down);
+  }
+  if (clock.removed.load()) { // while it was about to begin anew
+    clock.stage == Stage::down ? leave(pace, Left::removed) : take_stage(pace, Stage::leaving);
+    return false;
   }
   if (clock.stage == Stage::down) {
     if (pace.run->now_ns() < clock.begins_at_ns) return false;
@@ -212,7 +216,7 @@ bool has_begun_anew(PaceRun& pace) {
   if (started == Started::not_yet) pace.due_ns.store(pace.run->now_ns() + kAskAgainNs, std::memory_order_relaxed);
   if (started == Started::failed && clock.place.vacant.load()) { // a stream that was to come
     const Error error = start_error(pace);
-    leave(pace);
+    leave(pace, Left::removed);
     answer_come(pace, &error);
   } else if (started == Started::failed) {
     take_stage(pace, Stage::leaving); // another source may have started

@@ -305,6 +305,44 @@ TEST_CASE("B15: what is refused of streams that come and go, and leaves the plac
   CHECK(place_notes["b"].size() == 22);
 }
 
+TEST_CASE("B15: a stream that is down, and begins anew some time, can be removed at once") {
+  PlaceHouse house("{ mode: realtime, rate: 20 }", 1, 2,
+                   "  all: { type: t.sink, clock: wall, log: all, input: { from: relay, policy: latest } }\n");
+  house.graph.streams[0].on_error = graph::OnStreamError::restart;
+  Compiled compiled(PlaceHouse::pipeline_of(house.graph), PlaceHouse::limited(place_setup()));
+  const auto add = [&](const std::string& name, const Params& fields) {
+    const uint32_t clock = compiled.live().take_place("cameras", name);
+    compiled.live().add(clock, compiled.stream_for(house.graph, clock, name, fields, house.note("added " + name)));
+  };
+  const auto remove = [&](const std::string& name) { compiled.live().remove("", name, house.note("removed " + name)); };
+  const Ran ran = drive(compiled, {{100,
+                                    [&] {
+                                      add("a", {{"first", "0"}, {"relay.fail_at", "2"}});
+                                    }},
+                                   {240, [&] { remove("a"); }}, // it has failed at 200 ms, and would be back at 300 ms
+                                   {260, [&] { CHECK(house.answers.back() == "removed a"); }},
+                                   {400,
+                                    [&] {
+                                      add("b", {{"first", "0"}});
+                                    }},
+                                   {700, [&] { remove("s0"), remove("b"); }},
+                                   {900,
+                                    [&] {
+                                      add("gone", {{"first", "0"}, {"source.starts", "false"}});
+                                    }},
+                                   {1'100, [&] {
+                                      add("c", {{"first", "0"}});
+                                    }}});
+  REQUIRE_MESSAGE(ran.ok, ran.error.what);
+  CHECK(house.answers ==
+        std::vector<std::string>{"added a", "removed a", "added b", "removed s0", "removed b",
+                                 "added gone: source@gone (p.source) could not start: there is no camera",
+                                 "added c"}); // none of them has ended the run
+  CHECK(place_notes["a"].size() == 2);
+  CHECK(place_notes["c"].size() > 10);
+  CHECK(ran.seen("all").size() >= 19);
+}
+
 TEST_CASE("B15: a set is over when its streams have ended, whatever room it has") {
   for (const std::string clock : {"{ mode: realtime, rate: 20 }", "{ mode: free }"}) {
     PlaceHouse house(clock, 2, 4);
