@@ -57,8 +57,20 @@ class Printer {
     text_ += '\n';
   }
 
+  // "64 streams, "; "1 stream and room for 7 more (+1, …), ": places are called by their numbers.
+  std::string count_streams() const {
+    if (names_.empty()) return "";
+    std::vector<std::string> places;
+    for (const Clock& clock : plan_.clocks)
+      if (clock.is_place) places.push_back(clock.name.substr(clock.name.find('+')));
+    const std::string there = count_of(names_.stream_count() - places.size(), "stream") + ", ";
+    if (places.empty()) return there;
+    return fmt::format("{} and room for {} more ({}{}), ", there.substr(0, there.size() - 2), places.size(), places[0],
+                       places.size() > 1 ? ", …" : "");
+  }
+
   void heading() {
-    const std::string streams = names_.empty() ? "" : count_of(names_.stream_count(), "stream") + ", ";
+    const std::string streams = count_streams();
     line(fmt::format("{}: {}{} {}, {} on {}", plan_.name.empty() ? "pipeline" : plan_.name, streams, handler_count(),
                      count_of(plan_.edges.size(), "edge"), count_of(plan_.segments.size(), "segment"),
                      count_of(plan_.threads, "thread")));

@@ -17,9 +17,10 @@ namespace {
 constexpr const char* kClockNote = "clock "; // "clock gate7: in_flight 2 of [1, 4]"
 constexpr size_t kListedMax = 4;             // instances of one template that a list names if it lacks others
 
-// Characters of a handler's or a stream's name; '~' is in the names of conversions.
+// Characters of a handler's or a stream's name; '~' is in the names of conversions, and '+' in those of places.
 bool is_of_name(char c) { return std::isalnum(static_cast<unsigned char>(c)) || c == '_' || c == '-'; }
 bool is_of_handler(char c) { return is_of_name(c) || c == '~'; }
+bool is_of_stream(char c) { return is_of_name(c) || c == '+'; }
 
 // The end of ".video[3]" or "" at `at`.
 size_t end_of_port(const std::string& text, size_t at) {
@@ -43,9 +44,10 @@ TemplateNames::TemplateNames(const Plan& plan) : clocks_(plan.clocks.size()) {
     const auto [at, is_new] = index_of_.try_emplace({number, handler.stream}, index);
     if (is_new) set->streams.push_back(handler.stream);
     set_of_template_[handler.written_as] = number;
-    if (plan.clocks[handler.clock].name != handler.stream) continue;
+    const Clock& clock = plan.clocks[handler.clock];
+    if (clock.name != (clock.is_place ? handler.for_each : "") + handler.stream) continue; // the set's
     clocks_[handler.clock] = {number, at->second};
-    clock_named_[handler.stream] = clocks_[handler.clock];
+    clock_named_[clock.name] = clocks_[handler.clock];
   }
 }
 
@@ -104,7 +106,7 @@ bool TemplateNames::find_next(const std::string& text, size_t from, Found& found
     found.begin = found.end = at;
     while (found.begin > from && is_of_handler(text[found.begin - 1])) --found.begin;
     do ++found.end;
-    while (found.end < text.size() && is_of_name(text[found.end]));
+    while (found.end < text.size() && is_of_stream(text[found.end]));
     found.handler = text.substr(found.begin, at - found.begin);
     const auto set = set_of_template_.find(found.handler);
     if (set == set_of_template_.end()) continue;
@@ -125,7 +127,7 @@ std::string TemplateNames::by_template(const std::string& text, const Stream& ow
   size_t at = 0;
   if (const Stream clock = stream_of_prefix(text); clock.is_one()) {
     words = kClockNote + sets_[clock.set].name;
-    at = std::string_view(kClockNote).size() + name_of(clock).size();
+    at = text.find(':');
   }
   Found found;
   while (find_next(text, at, found)) {
