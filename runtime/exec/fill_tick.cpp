@@ -63,7 +63,7 @@ Answer take_due(SourceState& source, const mr_tick_info& info, uint64_t ordinal)
       source.ended = answer == Answer::end;
       if (source.ended) break;
       source.has_next = true;
-      const int64_t pts = source.base_ns + pts_of(source.next, own_time);
+      const int64_t pts = later_by(pts_of(source.next, own_time), source.base_ns);
       source.next_due_ns = due_after(*source.step, source.next_due_ns, pts, source.rate);
     }
     if (source.next_due_ns > info.media_time_ns) break;
@@ -175,12 +175,13 @@ bool let_time_rise(PaceRun& pace, SourceState* from, mr_tick_info& info) {
 }
 
 // The media time of a tick at this time of its source. A source that has begun anew may count from its beginning again:
-// then the first tick of the epoch is at `follows_ns`, and later ones go on from there.
-int64_t media_time_of(ClockRun& clock, int64_t source_ns, int64_t follows_ns) {
-  if (clock.media_shift_ns == kShiftUnknown)
-    clock.media_shift_ns = source_ns > clock.last_media_ns ? 0 : follows_ns - source_ns;
-  int64_t media_ns = 0;
-  return __builtin_add_overflow(source_ns, clock.media_shift_ns, &media_ns) ? source_ns : media_ns;
+// then the first tick of the epoch follows the last tick, and later ones go on from there.
+int64_t media_time_of(PaceRun& pace, int64_t source_ns) {
+  ClockRun& clock = *pace.clock;
+  if (clock.media_shift_ns == kShiftUnknown) [[unlikely]]
+    clock.media_shift_ns =
+        source_ns > clock.last_media_ns ? 0 : later_by(next_media_ns(pace), -std::max(source_ns, -INT64_MAX));
+  return later_by(source_ns, clock.media_shift_ns);
 }
 
 // `realtime`: every source settles at the beat.
@@ -201,7 +202,7 @@ bool fill_live(PaceRun& pace, SourceState& driver, mr_tick_info& info, uint64_t 
   const int64_t now = pace.run->now_ns();
   const int64_t period = driver.rate.numerator > 0 ? beat_ns(driver.rate, 1) : 0;
   const int64_t since_start = now - pace.clock->start_ns;
-  info.media_time_ns = media_time_of(*pace.clock, pts_of(driver.value, since_start), since_start);
+  info.media_time_ns = media_time_of(pace, pts_of(driver.value, since_start));
   if (!let_time_rise(pace, gives(driver.value) ? &driver : nullptr, info)) return false;
   if (period > 0) info.deadline_ns = now + period;
   for (SourceState& source : pace.clock->sources)
@@ -221,8 +222,7 @@ bool fill_in_turn(PaceRun& pace, mr_tick_info& info, uint64_t ordinal) {
     note_asked(pace);
   if (!ask_for_next(pace, info, ordinal)) return false;
   SourceState* const timing = timing_source(pace);
-  if (timing)
-    info.media_time_ns = media_time_of(*pace.clock, pts_of(timing->value, info.media_time_ns), next_media_ns(pace));
+  if (timing) info.media_time_ns = media_time_of(pace, pts_of(timing->value, info.media_time_ns));
   return let_time_rise(pace, timing, info);
 }
 
@@ -265,7 +265,7 @@ int64_t next_media_ns(const PaceRun& pace) {
   const ClockRun& clock = *pace.clock;
   if (clock.plan->mode == graph::ClockMode::realtime) return beat_ns(clock.plan->rate, clock.next_beat);
   if (clock.plan->live) return pace.run->now_ns() - clock.start_ns;
-  return clock.last_media_ns == INT64_MIN ? 0 : clock.last_media_ns + beat_ns(nominal_rate(*clock.plan), 1);
+  return clock.last_media_ns == INT64_MIN ? 0 : later_by(clock.last_media_ns, beat_ns(nominal_rate(*clock.plan), 1));
 }
 
 bool fill_tick(PaceRun& pace, mr_tick_info& info, uint64_t ordinal) {

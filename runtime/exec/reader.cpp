@@ -121,7 +121,7 @@ bool Reader::has_room() {
 
 // Called under the lock.
 void Reader::add(Read read) {
-  const int64_t pts = base_ns_ + pts_of(read.slots, info_.media_time_ns);
+  const int64_t pts = later_by(pts_of(read.slots, info_.media_time_ns), base_ns_);
   // If the clock takes each value in turn, its head looks at their times.
   const bool due_counts = rate_.numerator > 0 && step_.pace->clock->plan->realtime();
   read.due_ns = due_counts ? due_after(step_, last_due_ns_, pts, rate_) : pts;

@@ -30,7 +30,7 @@ bool read_ahead(SourceState& source, const mr_tick_info& info, uint64_t ordinal)
   source.ended = answer == Answer::end;
   if (answer != Answer::value) return false;
   source.has_next = true;
-  const int64_t pts = source.base_ns + pts_of(source.next, own_time);
+  const int64_t pts = later_by(pts_of(source.next, own_time), source.base_ns);
   source.next_due_ns = due_after(*source.step, source.next_due_ns, pts, source.rate);
   return true;
 }

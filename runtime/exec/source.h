@@ -44,6 +44,13 @@ enum class Answer { value, not_yet, end };
 // A source that said "not yet" is asked again after this long, unless something else moves first.
 inline constexpr int64_t kAskAgainNs = 1'000'000;
 
+// The sum of two times. Saturates.
+inline int64_t later_by(int64_t time_ns, int64_t ns) {
+  int64_t sum = 0;
+  if (!__builtin_add_overflow(time_ns, ns, &sum)) return sum;
+  return ns > 0 ? INT64_MAX : INT64_MIN;
+}
+
 // When a beat of this rate is due; beat 0 is due at 0. Saturates.
 int64_t beat_ns(const graph::Rational& rate, int64_t beat);
 
