@@ -193,6 +193,11 @@ void vacate(PaceRun& pace, Left left) {
   if (done) done(nullptr);
 }
 
+Error start_error(const HandlerRun& step, const std::string& sentence) {
+  const std::string name = name_now(*step.run, *step.handler) + " (" + step.handler->type + ")";
+  return {code::start_failed, name + " could not start: " + sentence, {}, {}, "", ""};
+}
+
 bool has_come(PaceRun& pace) {
   PlaceRun& place = pace.clock->place;
   RunState& run = *pace.run;
@@ -217,13 +222,7 @@ bool has_come(PaceRun& pace) {
     if (!step.life->is_started) failed = &step;
   });
   if (!failed) return true;
-  const Error error{code::start_failed,
-                    name_now(run, *failed->handler) + " (" + failed->handler->type +
-                        ") could not start: " + failed->instance->error(),
-                    {},
-                    {},
-                    "",
-                    ""};
+  const Error error = start_error(*failed, failed->instance->error());
   vacate(pace, Left::removed);
   answer_come(pace, &error);
   return false;

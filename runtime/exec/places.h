@@ -15,6 +15,7 @@
 namespace millrace::exec {
 
 class RunState;
+struct HandlerRun;
 struct PaceRun;
 
 // Called once, when the stream has begun or is gone; with an error, if it could not begin. The head's thread calls it,
@@ -61,6 +62,9 @@ std::string name_now(const RunState& run, const plan::HandlerPlan& handler);
 
 // The run is over: whoever waits for a stream to come or to go is told so, also from now on. Any thread.
 void end_places(RunState& run);
+
+// The handler of a stream that comes could not start.
+Error start_error(const HandlerRun& step, const std::string& sentence);
 
 // For the head of the clock:
 

@@ -115,17 +115,12 @@ void leave(PaceRun& pace, Left left) {
   vacate(pace, left);
 }
 
-Error start_error(const PaceRun& pace) {
-  for (const SourceState& source : pace.clock->sources)
-    if (!source.starts && !source.step->life->is_started)
-      return {code::start_failed,
-              name_now(*pace.run, *source.step->handler) + " (" + source.step->handler->type +
-                  ") could not start: " + source.step->instance->taken_error(),
-              {},
-              {},
-              "",
-              ""};
-  return {code::start_failed, "its source could not start", {}, {}, "", ""};
+// The source that did not start.
+const SourceRun& failed_source(const ClockRun& clock) {
+  const auto failed = std::find_if(clock.sources.begin(), clock.sources.end(), [](const SourceState& source) {
+    return !source.starts && !source.step->life->is_started;
+  });
+  return *(failed == clock.sources.end() ? clock.sources.front() : *failed).step;
 }
 
 void begin(PaceRun& pace) {
@@ -215,7 +210,8 @@ bool has_begun_anew(PaceRun& pace) {
   const Started started = start_sources(clock);
   if (started == Started::not_yet) pace.due_ns.store(pace.run->now_ns() + kAskAgainNs, std::memory_order_relaxed);
   if (started == Started::failed && clock.place.vacant.load()) { // a stream that was to come
-    const Error error = start_error(pace);
+    const SourceRun& source = failed_source(clock);
+    const Error error = start_error(source, source.instance->taken_error());
     leave(pace, Left::removed);
     answer_come(pace, &error);
   } else if (started == Started::failed) {

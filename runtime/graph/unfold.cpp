@@ -131,36 +131,29 @@ class Unfolding {
     return at == by_name_.end() || at->second->for_each.empty() ? nullptr : written_.find_set(at->second->for_each);
   }
 
+  // A key by which streams come and go, or begin anew, on their own.
+  void check_apart(const StreamSet& set, const std::string& key, const std::string& together,
+                   const std::string& edit) const {
+    if (set.shared_clock)
+      throw Failure(Error{code::conflicting_keys,
+                          "'" + set.name + "' has 'clock: shared' and '" + key + "'",
+                          set.place,
+                          {"streams that share a clock " + together},
+                          "",
+                          "leave one of them out"});
+    if (!written_.nodes.empty())
+      throw Failure(Error{code::key_not_available,
+                          "'" + key + "' of " + set.name + " is not there yet for a pipeline with 'nodes'",
+                          set.place,
+                          {},
+                          "",
+                          edit});
+  }
+
   void check_set(const StreamSet& set) const {
-    const bool restarts = set.on_error == OnStreamError::restart;
-    if (restarts && set.shared_clock)
-      throw Failure(Error{code::conflicting_keys,
-                          "'" + set.name + "' has 'clock: shared' and 'on_error: restart'",
-                          set.place,
-                          {"streams that share a clock cannot begin anew one by one"},
-                          "",
-                          "leave one of them out"});
-    if (restarts && !written_.nodes.empty())
-      throw Failure(Error{code::key_not_available,
-                          "'on_error: restart' of " + set.name + " is not there yet for a pipeline with 'nodes'",
-                          set.place,
-                          {},
-                          "",
-                          "on_error: end"});
-    if (set.max > 0 && set.shared_clock)
-      throw Failure(Error{code::conflicting_keys,
-                          "'" + set.name + "' has 'clock: shared' and 'max'",
-                          set.place,
-                          {"streams that share a clock begin and end together"},
-                          "",
-                          "leave one of them out"});
-    if (set.max > 0 && !written_.nodes.empty())
-      throw Failure(Error{code::key_not_available,
-                          "'max' of " + set.name + " is not there yet for a pipeline with 'nodes'",
-                          set.place,
-                          {},
-                          "",
-                          "leave 'max' out"});
+    if (set.on_error == OnStreamError::restart)
+      check_apart(set, "on_error: restart", "cannot begin anew one by one", "on_error: end");
+    if (set.max > 0) check_apart(set, "max", "begin and end together", "leave 'max' out");
     const bool has_template = std::any_of(written_.handlers.begin(), written_.handlers.end(),
                                           [&](const Handler& handler) { return handler.for_each == set.name; });
     if (has_template) return;

@@ -213,18 +213,26 @@ void Control::hello(Call& call) {
                  {"elapsed_s", run_.elapsed_s()}};
 }
 
-void Control::set(Call& call) {
-  const std::vector<exec::ParamChange> changes = changes_of(call.request);
+// The request waits from now on, under the number that `ask` is given; it does not wait for what `ask` refuses.
+template <class Ask>
+void Control::answer_later(Call& call, Ask&& ask) {
   const uint64_t number = waiting_->begin(call.request.id, call.request.wants_answer ? call.later : nullptr);
   call.comes_later = true;
   try {
-    run_.set(changes, [waiting = waiting_, number](const std::vector<exec::TickOfClock>& ticks) {
-      waiting->answer(number, [&](const ordered_json& id) { return set_line(id, ticks); });
-    });
+    ask(number);
   } catch (const Failure&) {
     waiting_->forget(number);
     throw;
   }
+}
+
+void Control::set(Call& call) {
+  const std::vector<exec::ParamChange> changes = changes_of(call.request);
+  answer_later(call, [&](uint64_t number) {
+    run_.set(changes, [waiting = waiting_, number](const std::vector<exec::TickOfClock>& ticks) {
+      waiting->answer(number, [&](const ordered_json& id) { return set_line(id, ticks); });
+    });
+  });
 }
 
 void Control::list_streams(Call& call) {
@@ -237,41 +245,27 @@ void Control::list_streams(Call& call) {
   }
 }
 
-// `number` is that of the request, which waits from now on.
-exec::StreamDone Control::answer_when_done(Call& call, uint64_t& number) {
+template <class Ask>
+void Control::change_streams(Call& call, Ask&& ask) {
   if (!run_.add_stream) throw Refused(RpcCode::refused, "the streams of this run cannot be changed");
-  number = waiting_->begin(call.request.id, call.request.wants_answer ? call.later : nullptr);
-  call.comes_later = true;
-  return [waiting = waiting_, number](const Error* error) {
-    waiting->answer(number, [&](const ordered_json& id) {
-      return error ? error_line(id, Refused(*error)) : result_line(id, ordered_json::object());
+  answer_later(call, [&](uint64_t number) {
+    ask([waiting = waiting_, number](const Error* error) {
+      waiting->answer(number, [&](const ordered_json& id) {
+        return error ? error_line(id, Refused(*error)) : result_line(id, ordered_json::object());
+      });
     });
-  };
+  });
 }
 
 void Control::add_stream(Call& call) {
   const graph::Stream stream = stream_of(call.request);
   const std::string set = text_param(call.request, "set", false);
-  uint64_t number = 0;
-  const exec::StreamDone done = answer_when_done(call, number);
-  try {
-    run_.add_stream(set, stream, done);
-  } catch (const Failure&) {
-    waiting_->forget(number);
-    throw;
-  }
+  change_streams(call, [&](const exec::StreamDone& done) { run_.add_stream(set, stream, done); });
 }
 
 void Control::remove_stream(Call& call) {
   const std::string name = text_param(call.request, "name", true), set = text_param(call.request, "set", false);
-  uint64_t number = 0;
-  const exec::StreamDone done = answer_when_done(call, number);
-  try {
-    run_.remove_stream(set, name, done);
-  } catch (const Failure&) {
-    waiting_->forget(number);
-    throw;
-  }
+  change_streams(call, [&](const exec::StreamDone& done) { run_.remove_stream(set, name, done); });
 }
 
 void Control::stop(Call& call) {

@@ -77,7 +77,10 @@ class Control {
   void list_streams(Call& call);
   void add_stream(Call& call);
   void remove_stream(Call& call);
-  exec::StreamDone answer_when_done(Call& call, uint64_t& number);
+  template <class Ask>
+  void answer_later(Call& call, Ask&& ask);
+  template <class Ask>
+  void change_streams(Call& call, Ask&& ask);
 
   const SteeredRun run_;
   const std::shared_ptr<Waiting> waiting_; // the run may hold it longer than this object lives

@@ -60,15 +60,19 @@ const mr_plugin& asking_plugin() {
   return plugin;
 }
 
-} // namespace
-
-TEST_CASE("2.7: who asks for changes is told once, with the tick of each clock that takes them") {
+Compiled two_clocks() {
   Pipeline p;
   add_counted(p, "a");
   add_counted(p, "b");
   Setup setup;
   setup.workers = 2;
-  Compiled compiled(p, setup);
+  return Compiled(p, setup);
+}
+
+} // namespace
+
+TEST_CASE("2.7: who asks for changes is told once, with the tick of each clock that takes them") {
+  Compiled compiled = two_clocks();
   compiled.live().start();
   std::promise<std::vector<exec::TickOfClock>> told; // a second call would throw
   const exec::ChangesTaken tell = [&](const std::vector<exec::TickOfClock>& ticks) { told.set_value(ticks); };
@@ -177,12 +181,7 @@ handlers:
 }
 
 TEST_CASE("2.7: changes that all lanes of their handlers have taken in are not kept") {
-  Pipeline p;
-  add_counted(p, "a");
-  add_counted(p, "b");
-  Setup setup;
-  setup.workers = 2;
-  Compiled compiled(p, setup);
+  Compiled compiled = two_clocks();
   compiled.live().start();
   for (int i = 0; i < 200; ++i) {
     std::promise<void> taken;

@@ -83,7 +83,7 @@ class Drawing {
     const std::string name = "h" + std::to_string(++count_);
     const auto clock_index = static_cast<size_t>(up_to(static_cast<int64_t>(p_.graph.clocks.size()) - 1));
     const std::string clock = p_.graph.clocks[clock_index].name;
-    // What is owed in gaps of an input has tests of its own (2.4).
+    // Results that are owed in gaps of an input have tests of their own (2.4).
     const std::string steady = "s" + std::to_string(clock_index);
     const bool late = steady_.contains(steady) && one_in(6);
     graph::Handler& handler = late ? p_.add(name, "t.late", {{"after", std::to_string(up_to(8))}, {"log", name}})

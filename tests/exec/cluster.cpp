@@ -1,5 +1,5 @@
-// Which workers are woken: heads look at their time, a run ends between beats, and a free worker takes what is due
-// while its home is busy.
+// Workers are woken where something is to do: heads look at their time, a run ends between beats, and a free worker
+// takes what is due while its home is busy.
 #include <doctest/doctest.h>
 #include <millrace/handler.h>
 
@@ -82,7 +82,7 @@ Pipeline slow_beats(int64_t count) {
   return pipeline;
 }
 
-TEST_CASE("1.2: a run that has all its ticks does not wait for another beat") {
+TEST_CASE("1.2: a run ends with its last tick, and waits for no beat after it") {
   for (const uint32_t workers : {1U, 2U}) {
     Setup setup;
     setup.workers = workers;
@@ -91,7 +91,7 @@ TEST_CASE("1.2: a run that has all its ticks does not wait for another beat") {
   }
 }
 
-TEST_CASE("1.2: a run that is over or stopped between two beats ends then") {
+TEST_CASE("1.2: a run ends at once if it is stopped, or its time is over, between two beats") {
   Setup setup;
   setup.options.duration_ns = 50 * kMs;
   CHECK(ms_of([&] { CHECK(run(slow_beats(9), setup).ok); }) < 5'000);

@@ -149,7 +149,7 @@ class Compiled : public PlanView {
   Ran wait() { return {run_->wait(), log_}; } // of a run that was started by live()
   exec::Run& live() { return *run_; }
   std::vector<Seen> seen(const std::string& name) const { return log_->at(name); }
-  // What a stream brings that comes into that place, as a program makes it.
+  // The handlers of a stream that is to come into that place, made as a program makes them.
   exec::NewStream stream_for(const graph::Graph& written, uint32_t clock, const std::string& name, const Params& fields,
                              exec::StreamDone done) const;
   bool lost_a_device() const;

@@ -286,7 +286,7 @@ TEST_CASE("B11: a source that blocks is started anew by its own thread") {
 )",
         setup);
     REQUIRE_MESSAGE(ran.ok, ran.error.what);
-    // What it had read ahead when it failed goes with it.
+    // Values that the source had read ahead are lost with it.
     std::vector<int64_t> last(50);
     std::iota(last.begin(), last.end(), 0);
     const std::vector<int64_t> told = values_of("a");

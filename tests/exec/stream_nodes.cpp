@@ -181,7 +181,7 @@ TEST_CASE("7.13: streams over nodes give what they give on one machine, with lin
 
 namespace {
 
-// What the stream's handlers saw up to the tick.
+// The values that the stream's handlers saw up to the tick.
 std::vector<Seen> seen_until(const std::vector<Seen>& log, int64_t tick) {
   std::vector<Seen> until;
   for (const Seen& seen : log)

@@ -80,7 +80,7 @@ Setup numbers_setup(const std::vector<std::string>& domains = {"cpu"}) {
 }
 
 const Numbers kOwn = {{0, 0}, {1, 1}, {2, 2}}; // each stream its own
-// What comes from elsewhere, from a maker outside streams and from camera c.
+// Values from a maker outside streams, and from camera c.
 const std::string kCameras = R"(
 clocks: { cameras: { mode: free }, far: { mode: free }, wall: { mode: free } }
 handlers:
@@ -95,8 +95,8 @@ handlers:
   pass_n:  { type: n.notes, for_each: cameras, input: pass, name: pass }
   late:    { type: t.late, for_each: cameras, input: source }
   late_n:  { type: n.notes, for_each: cameras, input: late, name: late }
-  behind:  { type: n.alike, input: source@b }
-  next_n:  { type: n.notes, input: behind, name: next }
+  second:  { type: n.alike, input: source@b }
+  next_n:  { type: n.notes, input: second, name: next }
   held_n:  { type: n.notes, clock: wall, input: { from: alike, policy: latest }, name: held }
   kept:    { type: n.alike, clock: wall, input: { from: source@c, policy: latest } }
   kept_n:  { type: n.notes, input: kept, name: kept }
