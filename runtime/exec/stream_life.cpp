@@ -31,6 +31,8 @@ void look_at(PaceRun& pace, int64_t time_ns) {
   pace.due_ns.store(std::min(time_ns, end), std::memory_order_relaxed);
 }
 
+void look_again(PaceRun& pace) { pace.due_ns.store(pace.run->now_ns() + kAskAgainNs, std::memory_order_relaxed); }
+
 void take_stage(PaceRun& pace, Stage stage) {
   pace.clock->stage = stage;
   pace.clock->rests.store(stage == Stage::down || stage == Stage::vacant);
@@ -149,6 +151,97 @@ void begin(PaceRun& pace) {
   if (comes) answer_come(pace, nullptr);
 }
 
+// Each of these is called while the stream is in that stage. True if it is in another one now, which may follow at
+// once.
+
+bool leaves_runs(PaceRun& pace) {
+  ClockRun& clock = *pace.clock;
+  if (pace.run->now_ns() - clock.began_ns >= kBackOffMaxNs) clock.failed_in_a_row = 0;
+  take_stage(pace, Stage::leaving);
+  pace.idle_until_ns.store(INT64_MIN, std::memory_order_relaxed);
+  return true;
+}
+
+bool leaves_leaving(PaceRun& pace) {
+  if (!have_left(*pace.clock)) {
+    look_again(pace);
+    return false;
+  }
+  pace.due_ns.store(INT64_MAX, std::memory_order_relaxed);
+  pace.epochs_over.fetch_add(1, std::memory_order_release);
+  take_stage(pace, Stage::draining);
+  pace.run->notify(pace);
+  return true;
+}
+
+bool leaves_draining(PaceRun& pace) {
+  if (!all_drained(pace)) return false;
+  let_go(pace);
+  comes_back(pace) ? back_off(pace) : leave(pace, pace.clock->removed.load() ? Left::removed : Left::by_itself);
+  return true;
+}
+
+bool leaves_vacant(PaceRun& pace) {
+  ClockRun& clock = *pace.clock;
+  look_at(pace, INT64_MAX);
+  clock.rests.store(true); // before the look: whoever asks for something sets it back afterwards
+  if (!has_come(pace)) return false;
+  clock.rests.store(false);
+  clock.begins_at_ns = pace.run->now_ns();
+  take_stage(pace, Stage::down);
+  return true;
+}
+
+bool leaves_down(PaceRun& pace) {
+  ClockRun& clock = *pace.clock;
+  if (clock.removed.load()) {
+    leave(pace, Left::removed);
+    return false;
+  }
+  if (pace.run->now_ns() < clock.begins_at_ns) return false;
+  pace.idle_until_ns.store(INT64_MIN, std::memory_order_relaxed);
+  for (SourceState& source : clock.sources) {
+    source.starts = true;
+    if (source.reader) source.reader->begin_anew(source.rate);
+  }
+  take_stage(pace, Stage::starting);
+  return true;
+}
+
+bool leaves_starting(PaceRun& pace) {
+  ClockRun& clock = *pace.clock;
+  if (clock.removed.load()) {
+    take_stage(pace, Stage::leaving);
+    return false;
+  }
+  const Started started = start_sources(clock);
+  if (started == Started::not_yet) look_again(pace);
+  if (started == Started::failed && clock.place.vacant.load()) { // a stream that was to come
+    const SourceRun& source = failed_source(clock);
+    const Error error = start_error(source, source.instance->taken_error());
+    leave(pace, Left::removed);
+    answer_come(pace, &error);
+  } else if (started == Started::failed) {
+    take_stage(pace, Stage::leaving); // another source may have started
+    pace.due_ns.store(pace.run->now_ns(), std::memory_order_relaxed);
+  }
+  if (started != Started::yes) return false;
+  begin(pace);
+  return true;
+}
+
+bool leaves_stage(PaceRun& pace) {
+  switch (pace.clock->stage) {
+    case Stage::runs: return leaves_runs(pace);
+    case Stage::leaving: return leaves_leaving(pace);
+    case Stage::draining: return leaves_draining(pace);
+    case Stage::down: return leaves_down(pace);
+    case Stage::starting: return leaves_starting(pace);
+    case Stage::vacant: return leaves_vacant(pace);
+  }
+  return false;
+}
+
 } // namespace
 
 HandlerRun* drained_here(StepRun& step) {
@@ -165,62 +258,9 @@ bool start_anew(HandlerRun& source) {
 }
 
 bool has_begun_anew(PaceRun& pace) {
-  ClockRun& clock = *pace.clock;
-  if (clock.stage == Stage::runs) {
-    if (pace.run->now_ns() - clock.began_ns >= kBackOffMaxNs) clock.failed_in_a_row = 0;
-    take_stage(pace, Stage::leaving);
-    pace.idle_until_ns.store(INT64_MIN, std::memory_order_relaxed);
-  }
-  if (clock.stage == Stage::leaving) {
-    if (!have_left(clock)) {
-      pace.due_ns.store(pace.run->now_ns() + kAskAgainNs, std::memory_order_relaxed);
-      return false;
-    }
-    pace.due_ns.store(INT64_MAX, std::memory_order_relaxed);
-    pace.epochs_over.fetch_add(1, std::memory_order_release);
-    take_stage(pace, Stage::draining);
-    pace.run->notify(pace);
-  }
-  if (clock.stage == Stage::draining) {
-    if (!all_drained(pace)) return false;
-    let_go(pace);
-    comes_back(pace) ? back_off(pace) : leave(pace, clock.removed.load() ? Left::removed : Left::by_itself);
-  }
-  if (clock.stage == Stage::vacant) {
-    look_at(pace, INT64_MAX);
-    clock.rests.store(true); // before the look: whoever asks for something sets it back afterwards
-    if (!has_come(pace)) return false;
-    clock.rests.store(false);
-    clock.begins_at_ns = pace.run->now_ns();
-    take_stage(pace, Stage::down);
-  }
-  if (clock.removed.load()) { // while it was about to begin anew
-    clock.stage == Stage::down ? leave(pace, Left::removed) : take_stage(pace, Stage::leaving);
-    return false;
-  }
-  if (clock.stage == Stage::down) {
-    if (pace.run->now_ns() < clock.begins_at_ns) return false;
-    pace.idle_until_ns.store(INT64_MIN, std::memory_order_relaxed);
-    for (SourceState& source : clock.sources) {
-      source.starts = true;
-      if (source.reader) source.reader->begin_anew(source.rate);
-    }
-    take_stage(pace, Stage::starting);
-  }
-  const Started started = start_sources(clock);
-  if (started == Started::not_yet) pace.due_ns.store(pace.run->now_ns() + kAskAgainNs, std::memory_order_relaxed);
-  if (started == Started::failed && clock.place.vacant.load()) { // a stream that was to come
-    const SourceRun& source = failed_source(clock);
-    const Error error = start_error(source, source.instance->taken_error());
-    leave(pace, Left::removed);
-    answer_come(pace, &error);
-  } else if (started == Started::failed) {
-    take_stage(pace, Stage::leaving); // another source may have started
-    pace.due_ns.store(pace.run->now_ns(), std::memory_order_relaxed);
-  }
-  if (started != Started::yes) return false;
-  begin(pace);
-  return true;
+  while (leaves_stage(pace))
+    if (pace.clock->stage == Stage::runs) return true;
+  return false;
 }
 
 bool must_end_epoch(const SegmentRun& segment) {
