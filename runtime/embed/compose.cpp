@@ -292,10 +292,14 @@ plugin::Instance* Composition::find(const std::string& handler) const {
   return nullptr;
 }
 
-plan::MadeStream Composition::make_stream(uint32_t clock, const graph::Stream& stream) const {
+plan::MadeStream Composition::make_stream(const plan::StreamToMake& wanted) const {
   const Preparation& preparation = parts_->preparation;
-  return plan::make_stream(preparation.written_, preparation.graph_, parts_->plan, clock, stream,
-                           *preparation.registry_, *preparation.host_, preparation.watch_.get());
+  return plan::make_stream(preparation.written_, preparation.graph_, parts_->plan, wanted, *preparation.registry_,
+                           *preparation.host_, preparation.watch_.get());
+}
+
+const graph::Stream& Composition::stream_of(uint32_t clock) const {
+  return plan::stream_of(parts_->preparation.graph_, parts_->plan, clock);
 }
 
 Composition::Parts::~Parts() {

@@ -119,8 +119,10 @@ class Composition {
   }
   plugin::Instance* find(const std::string& handler) const; // null if there is none
 
-  // The handlers of a stream that comes into the place of that clock while it runs (plan::make_stream). Any thread.
-  plan::MadeStream make_stream(uint32_t clock, const graph::Stream& stream) const;
+  // The handlers of a stream that comes while it runs (plan::make_stream). Any thread.
+  plan::MadeStream make_stream(const plan::StreamToMake& wanted) const;
+  // The stream of the pipeline whose clock that is.
+  const graph::Stream& stream_of(uint32_t clock) const;
 
   // Makes the devices and the run, which must be destroyed before this. Throws Failure (MR0701).
   std::unique_ptr<exec::Run> make_run(const exec::RunOptions& options);

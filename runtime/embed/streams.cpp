@@ -10,7 +10,8 @@
 
 namespace millrace::embed {
 
-Streams::Streams(const Composition& composition, exec::Run& run) : composition_(composition), run_(run) {}
+Streams::Streams(const Composition& composition, exec::Run& run)
+    : composition_(composition), run_(run), absent_(composition, run) {}
 
 Streams::~Streams() {
   {
@@ -60,7 +61,9 @@ void Streams::add_now(const Request& request) {
   const uint32_t clock = run_.take_place(request.set, request.stream.name);
   std::shared_ptr<plan::MadeStream> made;
   try {
-    made = std::make_shared<plan::MadeStream>(composition_.make_stream(clock, request.stream));
+    plan::StreamToMake wanted{.clock = clock, .stream = request.stream};
+    wanted.limits.over = &over_;
+    made = std::make_shared<plan::MadeStream>(composition_.make_stream(wanted));
   } catch (...) {
     run_.give_up_place(clock);
     throw;

@@ -9,13 +9,14 @@
 #include <string>
 #include <thread>
 
+#include "embed/absent.h"
 #include "embed/compose.h"
 #include "exec/run.h"
 
 namespace millrace::embed {
 
 // Makes and probes the handlers of new streams on a thread of its own, one stream after another: a camera may take its
-// time to answer. Any thread may call it.
+// time to answer. Streams that are absent come by themselves. Any thread may call it.
 class Streams {
  public:
   // Both must outlive it.
@@ -46,7 +47,8 @@ class Streams {
   std::mutex mutex_;
   std::condition_variable changed_;
   std::deque<Request> requests_;
-  bool over_ = false;
+  std::atomic<bool> over_{false};
+  Absent absent_;
   std::thread thread_; // begun with the first request
 };
 

@@ -50,6 +50,8 @@ bool begin(PaceRun& pace) {
     driver->reader->superseded_by(INT64_MIN);
   }
   tell_clock_began(pace);
+  if (!pace.clock->plan->absent.empty())
+    tell_stream_absent(run, pace.plan->clock, {code::probe_failed, pace.clock->plan->absent, {}, {}, "", ""});
   return true;
 }
 

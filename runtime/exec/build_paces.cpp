@@ -93,10 +93,10 @@ namespace {
 void settle_place(PaceRun& pace) {
   ClockRun& clock = *pace.clock;
   clock.place.is_there = !clock.plan->is_place;
-  if (clock.place.is_there) {
-    clock.place.name = clock.plan->name;
-    return;
-  }
+  clock.place.is_awaited = !clock.plan->absent.empty();
+  if (clock.place.is_there) clock.place.name = clock.plan->name;
+  if (clock.place.is_awaited) clock.failure = Error{code::probe_failed, clock.plan->absent, {}, {}, "", ""};
+  if (!clock.plan->begins_later()) return;
   clock.place.vacant = true;
   clock.halted = true;
   clock.stage = Stage::vacant;

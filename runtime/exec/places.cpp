@@ -50,6 +50,17 @@ void count_from_here(PaceRun& pace) {
   place.restarts_before = pace.clock->restarts;
 }
 
+// The place is no more kept for the stream. Called under the lock.
+void forget_absent(RunState& run, uint32_t clock) {
+  ClockRun& state = *run.clocks[clock];
+  state.place.is_there = state.place.is_awaited = false;
+  {
+    const std::lock_guard lock(run.failure_mutex);
+    state.failure.reset();
+  }
+  wake_places(run, clock_of(run, clock).set);
+}
+
 } // namespace
 
 void wake_places(RunState& run, const std::string& set) {
@@ -91,13 +102,30 @@ void give_up_place(RunState& run, uint32_t clock) {
   wake_places(run, clock_of(run, clock).set);
 }
 
+bool is_awaited(const RunState& run, uint32_t clock) {
+  const std::lock_guard lock(run.places_mutex);
+  return run.clocks[clock]->place.is_awaited && !run.places_over;
+}
+
+void still_absent(RunState& run, uint32_t clock, const Error& error) {
+  if (!is_awaited(run, clock)) return;
+  {
+    const std::lock_guard lock(run.failure_mutex);
+    std::optional<Error>& failure = run.clocks[clock]->failure;
+    if (failure && failure->what == error.what) return;
+    failure = error;
+  }
+  tell_stream_absent(run, clock, error);
+}
+
 void come(RunState& run, uint32_t clock, NewStream stream) {
   PlaceRun& place = run.clocks[clock]->place;
   {
     std::unique_lock lock(run.places_mutex);
-    if (run.places_over) {
+    const bool was_removed = stream.was_absent && !place.is_awaited;
+    if (run.places_over || was_removed) {
       lock.unlock();
-      const Error error = run_is_over();
+      const Error error = was_removed ? Error{code::no_place, "it was removed", {}, {}, "", ""} : run_is_over();
       if (stream.done) stream.done(&error);
       return;
     }
@@ -109,7 +137,7 @@ void come(RunState& run, uint32_t clock, NewStream stream) {
 }
 
 void go(RunState& run, const std::string& set, const std::string& name, StreamDone done) {
-  const std::lock_guard lock(run.places_mutex);
+  std::unique_lock lock(run.places_mutex);
   if (run.places_over) throw Failure(run_is_over());
   std::vector<std::string> names;
   for (uint32_t c = 0; c < run.clocks.size(); ++c) {
@@ -127,6 +155,12 @@ void go(RunState& run, const std::string& set, const std::string& name, StreamDo
                           "max: …, in the pipeline"});
     if (clock.place.coming || clock.place.leaving)
       throw Failure(code::no_place, "\"" + name + "\" is about to come or to go");
+    if (clock.place.is_awaited) {
+      forget_absent(run, c);
+      lock.unlock();
+      if (done) done(nullptr);
+      return;
+    }
     clock.place.leaving = std::move(done);
     {
       const std::lock_guard failure_lock(run.failure_mutex);
@@ -178,9 +212,11 @@ void vacate(PaceRun& pace, Left left) {
     step.life->down = false;
   });
   StreamDone done;
+  bool is_awaited = false;
   {
     const std::lock_guard lock(run.places_mutex);
-    clock.place.is_there = false;
+    is_awaited = clock.place.is_awaited;
+    clock.place.is_there = is_awaited;
     clock.removed.store(false);
     clock.place.left.store(left);
     done = std::move(clock.place.leaving);
@@ -188,7 +224,7 @@ void vacate(PaceRun& pace, Left left) {
   }
   clock.place.vacant.store(true, std::memory_order_release);
   give_up_changes(run, pace.plan->clock);
-  tell_stream_left(pace);
+  if (!is_awaited) tell_stream_left(pace);
   wake_places(run, clock.plan->set);
   if (done) done(nullptr);
 }
@@ -212,7 +248,7 @@ bool has_come(PaceRun& pace) {
   }
   {
     const std::lock_guard lock(run.failure_mutex);
-    pace.clock->failure.reset();
+    if (!place.coming->was_absent) pace.clock->failure.reset(); // that of the stream before
     pace.clock->failed_in_a_row = 0;
   }
   const HandlerRun* failed = nullptr;
@@ -234,6 +270,7 @@ void answer_come(PaceRun& pace, const Error* error) {
   {
     const std::lock_guard lock(pace.run->places_mutex);
     came = std::move(place.coming);
+    if (!error) place.is_awaited = false;
   }
   if (!came) return;
   const StreamDone done = std::move(came->done);

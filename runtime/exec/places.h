@@ -27,6 +27,7 @@ struct NewStream {
   std::string name;
   std::shared_ptr<plan::MadeStream> made;
   StreamDone done;
+  bool was_absent = false; // its source did not answer when the plan was made
 };
 
 // Why a place has no stream.
@@ -35,8 +36,9 @@ enum class Left : uint8_t { never_there, removed, by_itself };
 // The stream of a clock. Clocks outside sets have one too, which nobody asks for.
 struct PlaceRun {
   // any, under RunState::places_mutex
-  std::string name;      // the stream that is there, or was there last; "": none was
-  bool is_there = false; // or about to be
+  std::string name;        // the stream that is there, or was there last; "": none was
+  bool is_there = false;   // or about to be
+  bool is_awaited = false; // its source has not answered yet, and the place is kept for it
   std::unique_ptr<NewStream> coming;
   StreamDone leaving;
   // any thread reads them
@@ -52,7 +54,11 @@ struct PlaceRun {
 uint32_t take_place(RunState& run, const std::string& set, const std::string& name);
 // The stream does not come after all.
 void give_up_place(RunState& run, uint32_t clock);
-// Lets the stream begin in the place that was taken for it.
+// True if the place is still kept for the stream whose source did not answer.
+bool is_awaited(const RunState& run, uint32_t clock);
+// It cannot begin yet. A sentence other than the last one is told.
+void still_absent(RunState& run, uint32_t clock, const Error& error);
+// Lets the stream begin in the place that was taken for it, or is kept for it.
 void come(RunState& run, uint32_t clock, NewStream stream);
 // Removes a stream. Throws Failure: MR0321 if there is none of this name, MR0324 if its set has no room for others.
 void go(RunState& run, const std::string& set, const std::string& name, StreamDone done);

@@ -39,9 +39,11 @@ std::vector<StreamReport> report_streams(const RunState& run, const LostByClock&
     StreamReport out;
     const ClockRun& state = *pace->clock;
     const bool is_vacant = state.place.vacant.load(std::memory_order_acquire);
+    bool is_awaited = false;
     {
       const std::lock_guard lock(run.places_mutex);
-      if (is_vacant && state.place.left.load() != Left::by_itself) continue;
+      if (is_vacant && !state.place.is_awaited && state.place.left.load() != Left::by_itself) continue;
+      is_awaited = state.place.is_awaited;
       out.name = state.place.name;
       out.ticks = ticks_here(run.epoch, pace->plan->clock) - state.place.ticks_before;
       out.late = state.late - state.place.late_before;
@@ -60,7 +62,7 @@ std::vector<StreamReport> report_streams(const RunState& run, const LostByClock&
     out.p99_us = us_of(latencies.quantile_ns(0.99));
     const std::lock_guard lock(run.failure_mutex);
     const std::optional<Error>& failure = pace->clock->failure;
-    const bool over = is_vacant || has_ended;
+    const bool over = (is_vacant && !is_awaited) || has_ended;
     out.state = failure ? (clock.restarts && !over ? "down" : "failed") : over ? "ended" : "runs";
     if (failure) {
       out.error = format_code(failure->code) + ": " + failure->what;

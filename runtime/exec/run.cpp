@@ -50,8 +50,8 @@ void Run::start() {
   RunState& run = *state_;
   std::vector<plugin::Instance*> started;
   for (const HandlerRun* step : run.epoch.handlers) {
-    const bool is_of_place = step->pace->clock->plan->is_place && !step->handler->stream.empty();
-    if (is_of_place) continue; // it starts with its stream
+    const bool begins_later = step->pace->clock->plan->begins_later() && !step->handler->stream.empty();
+    if (begins_later) continue; // it starts with its stream
     if (step->instance->start() == MR_OK) {
       started.push_back(step->instance);
       step->life->is_started = true;
@@ -103,7 +103,7 @@ void Run::start_threads() {
       if (source.step->handler->waits) {
         source.step->trace = &run.add_trace(source.step->plan->name + " reads");
         run.epoch.apart.push_back(source.step);
-        source.reader = std::make_shared<Reader>(*source.step, !clock->plan->is_place);
+        source.reader = std::make_shared<Reader>(*source.step, !clock->plan->begins_later());
       }
   threads_->monitor.start();
   threads_->workers.start();
@@ -219,6 +219,8 @@ uint32_t Run::take_place(const std::string& set, const std::string& name) {
   return exec::take_place(*state_, set, name);
 }
 void Run::give_up_place(uint32_t clock) { exec::give_up_place(*state_, clock); }
+bool Run::is_awaited(uint32_t clock) const { return exec::is_awaited(*state_, clock); }
+void Run::still_absent(uint32_t clock, const Error& error) { exec::still_absent(*state_, clock, error); }
 void Run::add(uint32_t clock, NewStream stream) { come(*state_, clock, std::move(stream)); }
 void Run::remove(const std::string& set, const std::string& name, StreamDone done) {
   go(*state_, set, name, std::move(done));

@@ -190,6 +190,8 @@ class Run {
   // number from it. Any thread. Throws Failure as places.h says.
   uint32_t take_place(const std::string& set, const std::string& name);
   void give_up_place(uint32_t clock);
+  bool is_awaited(uint32_t clock) const;
+  void still_absent(uint32_t clock, const Error& error);
   void add(uint32_t clock, NewStream stream);
   // `set` "": any. Returns at once; `done` is called when the stream is gone.
   void remove(const std::string& set, const std::string& name, StreamDone done);

@@ -19,10 +19,8 @@ namespace millrace::exec {
 
 namespace {
 
-// The back-off before a stream begins anew. It doubles with each time that the stream fails, up to kBackOffMaxNs, and
-// is the first one again once the stream has run for kBackOffMaxNs.
-constexpr int64_t kBackOffFirstNs = 100'000'000;
-constexpr int64_t kBackOffMaxNs = 30'000'000'000;
+// A stream that has run for so long has not failed in a row when it fails.
+constexpr int64_t kRunsWellNs = kBackOffMaxNs;
 
 // Has the head look again at that time, or when the run is to end.
 void look_at(PaceRun& pace, int64_t time_ns) {
@@ -72,8 +70,7 @@ void let_go(PaceRun& pace) {
 
 void back_off(PaceRun& pace) {
   ClockRun& clock = *pace.clock;
-  const int64_t wait = std::min(kBackOffMaxNs, kBackOffFirstNs << std::min(clock.failed_in_a_row, 20u));
-  ++clock.failed_in_a_row;
+  const int64_t wait = back_off_ns(clock.failed_in_a_row++);
   clock.begins_at_ns = pace.run->now_ns() + wait;
   look_at(pace, clock.begins_at_ns);
   pace.idle_until_ns.store(clock.begins_at_ns, std::memory_order_relaxed);
@@ -156,7 +153,7 @@ void begin(PaceRun& pace) {
 
 bool leaves_runs(PaceRun& pace) {
   ClockRun& clock = *pace.clock;
-  if (pace.run->now_ns() - clock.began_ns >= kBackOffMaxNs) clock.failed_in_a_row = 0;
+  if (pace.run->now_ns() - clock.began_ns >= kRunsWellNs) clock.failed_in_a_row = 0;
   take_stage(pace, Stage::leaving);
   pace.idle_until_ns.store(INT64_MIN, std::memory_order_relaxed);
   return true;

@@ -11,6 +11,7 @@
 // value of an earlier one. Other clocks are not concerned: to them a stream that is down is one that has nothing new.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 
 namespace millrace::exec {
@@ -19,6 +20,12 @@ struct HandlerRun;
 struct PaceRun;
 struct SegmentRun;
 struct StepRun;
+
+// The time to wait before a stream that has failed begins anew, if it failed so often in a row before.
+inline constexpr int64_t kBackOffFirstNs = 100'000'000, kBackOffMaxNs = 30'000'000'000;
+inline int64_t back_off_ns(uint32_t failed_before) {
+  return std::min(kBackOffMaxNs, kBackOffFirstNs << std::min(failed_before, 20u));
+}
 
 // Called by the head of a clock that is halted, instead of admitting a tick. True once its stream has begun anew.
 bool has_begun_anew(PaceRun& pace);

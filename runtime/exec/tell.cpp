@@ -54,6 +54,15 @@ void say(const RunState& run, LogLevel level, const std::string& handler, const 
   run.options.log->say(level, run.options.log->source(handler, clock), text, context);
 }
 
+void warn_of_stream(const RunState& run, const std::string& stream, const std::string& text, int code) {
+  Log::Context context;
+  context.code = code;
+  if (run.options.log)
+    say(run, LogLevel::warning, "", stream, text, context);
+  else if (run.options.on_message)
+    run.options.on_message("warning: " + text);
+}
+
 std::string rate_words(const plan::Clock& clock) {
   const char* const mode = clock.mode == graph::ClockMode::realtime ? "realtime"
                            : clock.mode == graph::ClockMode::free   ? "free"
@@ -131,12 +140,12 @@ void tell_stream_failed(const RunState& run, const FailureRecord& failure) {
   const std::string text = "stream " + stream +
                            (clock.restarts ? " has failed and begins anew: " : " is over, and the others go on: ") +
                            where + failure.error.what;
-  Log::Context context;
-  context.code = failure.error.code;
-  if (run.options.log)
-    say(run, LogLevel::warning, "", stream, text, context);
-  else if (run.options.on_message)
-    run.options.on_message("warning: " + text);
+  warn_of_stream(run, stream, text, failure.error.code);
+}
+
+void tell_stream_absent(const RunState& run, uint32_t clock, const Error& error) {
+  const std::string stream = stream_of(run, *run.clocks[clock]);
+  warn_of_stream(run, stream, "stream " + stream + " is not there yet: " + error.what, error.code);
 }
 
 void tell_stream_down(const PaceRun& pace, int64_t wait_ns) {
@@ -147,8 +156,9 @@ void tell_stream_down(const PaceRun& pace, int64_t wait_ns) {
 
 void tell_stream_began(const PaceRun& pace) {
   if (!is_heard(*pace.run, LogLevel::info)) return;
+  const uint64_t restarts = pace.clock->restarts.get();
   say(*pace.run, LogLevel::info, "", stream_of(*pace.run, *pace.clock),
-      fmt::format("the stream has begun anew ({} times so far)", pace.clock->restarts.get()));
+      restarts == 0 ? "the stream has begun" : fmt::format("the stream has begun anew ({} times so far)", restarts));
 }
 
 void tell_stream_left(const PaceRun& pace) {

@@ -47,6 +47,8 @@ void tell_not_cut(const RunState& run, const std::string& waits_for);
 void tell_restart(const HandlerRun& step);
 // A stream has ended, or is interrupted, by a failure of its own, and the run goes on. The terminal shows it too.
 void tell_stream_failed(const RunState& run, const FailureRecord& failure);
+// It has not begun yet. The terminal shows it too.
+void tell_stream_absent(const RunState& run, uint32_t clock, const Error& error);
 void tell_stream_down(const PaceRun& pace, int64_t wait_ns); // it begins anew after this time
 void tell_stream_began(const PaceRun& pace);
 void tell_stream_left(const PaceRun& pace);

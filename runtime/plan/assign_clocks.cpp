@@ -231,6 +231,10 @@ void assign_clocks(Draft& draft) {
                           "",
                           "clock: " + draft.clocks[0].name});
   }
+  for (size_t h = 0; h < draft.facts.handlers.size(); ++h) { // none was inserted yet
+    const HandlerFacts& source = draft.facts.handlers[h];
+    if (source.absent) draft.plan.clocks[draft.handlers[h].clock].absent = source.absent->what;
+  }
   for (DraftEdge& edge : draft.edges) {
     edge.crosses_clocks = draft.handlers[edge.source].clock != draft.handlers[edge.target].clock;
     check_policy(draft, edge);

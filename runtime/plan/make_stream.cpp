@@ -35,52 +35,93 @@ void check_fits(const graph::Handler& declared, const plugin::HandlerInfo& info,
                         "it gives " + format_words(own) + ", and there is room for " + format_words(planned)));
 }
 
+// A handler of the stream on its way from being made to being known.
+struct Made {
+  uint32_t handler = 0; // index into Plan::handlers
+  graph::Handler declared;
+  std::unique_ptr<plugin::Instance> instance;
+  std::vector<mr_format> accepts;
+};
+
+[[noreturn]] void refuse_captured(const Plan& plan, const HandlerPlan& place, const graph::Stream& stream) {
+  throw Failure(Error{code::no_place,
+                      "\"" + stream.name + "\" cannot have values of its own for " + place.written_as,
+                      {},
+                      {"it is captured on " + plan.domains[place.domain].name + " with others"},
+                      "",
+                      ""});
+}
+
+// Throws Failure (MR0604) if one cannot be opened.
+std::vector<mr_facts> probe_made(std::vector<Made>& made, const ProbeLimits& limits) {
+  std::vector<std::unique_ptr<plugin::Instance>*> asked;
+  std::vector<const plugin::HandlerInfo*> infos; // an instance that is given up is taken away
+  for (Made& one : made) {
+    asked.push_back(&one.instance);
+    infos.push_back(&one.instance->info());
+  }
+  std::vector<mr_facts> facts;
+  const std::vector<ProbeAnswer> answers = probe_all(asked, no_facts(), limits);
+  for (size_t i = 0; i < made.size(); ++i) {
+    const graph::Handler& declared = made[i].declared;
+    if (!answers[i].error.empty())
+      throw Failure(refusal(code::probe_failed, declared.name + " (" + infos[i]->type + ") could not be opened: ",
+                            declared, *infos[i], answers[i].error));
+    facts.push_back(answers[i].facts);
+  }
+  return facts;
+}
+
 } // namespace
 
-MadeStream make_stream(const graph::Graph& written, const graph::Graph& unfolded, const Plan& plan, uint32_t clock,
-                       const graph::Stream& stream, const plugin::Registry& registry, const mr_host& host,
+const graph::Stream& stream_of(const graph::Graph& unfolded, const Plan& plan, uint32_t clock) {
+  const std::vector<graph::Stream>& items = unfolded.find_set(plan.clocks[clock].set)->items;
+  return *std::find_if(items.begin(), items.end(),
+                       [&](const graph::Stream& item) { return item.name == plan.clocks[clock].name; });
+}
+
+MadeStream make_stream(const graph::Graph& written, const graph::Graph& unfolded, const Plan& plan,
+                       const StreamToMake& wanted, const plugin::Registry& registry, const mr_host& host,
                        plugin::CallWatch* watch) {
-  MadeStream made;
+  std::vector<Made> all;
   for (uint32_t h = 0; h < plan.handlers.size(); ++h) {
     const HandlerPlan& place = plan.handlers[h];
-    if (place.clock != clock || place.stream.empty()) continue;
-    graph::StreamSet set = *unfolded.find_set(plan.clocks[clock].set);
+    if (place.clock != wanted.clock || place.stream.empty()) continue;
+    if (wanted.is_sources_only && !plan.type_of(place).is_source()) continue;
+    graph::StreamSet set = *unfolded.find_set(plan.clocks[wanted.clock].set);
     const auto own = std::find_if(set.items.begin(), set.items.end(),
                                   [&](const graph::Stream& item) { return item.name == place.stream; });
-    *own = stream; // {index} is the place's
-    const graph::Handler declared = graph::make_instance(*written.find(place.written_as), set, *own);
+    *own = wanted.stream;
+    Made made{h, graph::make_instance(*written.find(place.written_as), set, *own), nullptr, {}};
+    const graph::Handler& declared = made.declared;
     if (is_captured(plan, place.step)) {
-      if (same_params(declared, declared_of(plan, unfolded, h))) continue;
-      throw Failure(Error{code::no_place,
-                          "\"" + stream.name + "\" cannot have values of its own for " + place.written_as,
-                          {},
-                          {"it is captured on " + plan.domains[place.domain].name + " with others"},
-                          "",
-                          ""});
+      if (!same_params(declared, declared_of(plan, unfolded, h))) refuse_captured(plan, place, wanted.stream);
+      continue;
     }
-    auto instance = make(written, declared, find_type(written, registry, declared), host, watch);
-    const std::vector<mr_format> accepts = narrowed(*instance, declared);
-    const plugin::HandlerInfo& info = instance->info();
-    if (instance->bind(place.edge_counts) != MR_OK)
-      throw Failure(refusal(code::probe_failed, declared.name + " (" + info.type + ") refuses: ", declared, info,
-                            instance->error()));
-    const Step& step = plan.steps[place.step];
-    if (!info.is_source()) {
-      configure(*instance, plan, step);
-    } else {
-      mr_facts facts = no_facts();
-      if (instance->probe(facts) != MR_OK)
-        throw Failure(refusal(code::probe_failed, declared.name + " (" + info.type + ") could not be opened: ",
-                              declared, info, instance->error()));
-      HandlerFacts asked{declared.name, instance.get(), facts, {}, accepts};
+    made.instance = make(written, declared, find_type(written, registry, declared), host, watch);
+    made.accepts = narrowed(*made.instance, declared);
+    if (made.instance->bind(place.edge_counts) != MR_OK)
+      throw Failure(refusal(code::probe_failed, declared.name + " (" + declared.type + ") refuses: ", declared,
+                            made.instance->info(), made.instance->error()));
+    all.push_back(std::move(made));
+  }
+  const std::vector<mr_facts> facts = probe_made(all, wanted.limits);
+  MadeStream stream;
+  for (size_t i = 0; i < all.size(); ++i) {
+    auto& [h, declared, instance, accepts] = all[i];
+    const Step& step = plan.steps[plan.handlers[h].step];
+    if (instance->info().is_source()) {
+      const HandlerFacts asked{declared.name, instance.get(), facts[i], {}, accepts};
       const std::vector<mr_format> formats = formats_of_source(declared, asked);
       for (size_t o = 0; o < formats.size(); ++o)
-        check_fits(declared, info, formats[o], plan.outputs[step.outputs[o]].format);
-      made.facts.emplace_back(h, facts);
+        check_fits(declared, instance->info(), formats[o], plan.outputs[step.outputs[o]].format);
+      stream.facts.emplace_back(h, facts[i]);
+    } else {
+      configure(*instance, plan, step);
     }
-    made.instances.emplace_back(h, std::move(instance));
+    stream.instances.emplace_back(h, std::move(instance));
   }
-  return made;
+  return stream;
 }
 
 } // namespace millrace::plan

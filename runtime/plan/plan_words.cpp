@@ -37,6 +37,7 @@ std::string PlanWords::clock_words(uint32_t c) const {
   if (home != plan_.node) return words; // its window is in the home's plan
   words += fmt::format("; window {}: {} in flight", clock.in_flight + clock.pending, clock.in_flight);
   if (clock.pending > 0) words += fmt::format(" + {} pending", clock.pending);
+  if (!clock.absent.empty()) words += "; not there yet: " + clock.absent;
   return words;
 }
 

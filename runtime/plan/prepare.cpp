@@ -14,6 +14,7 @@
 #include "plan/paths.h"
 #include "plan/probe.h"
 #include "plan/refusal.h"
+#include "plan/stand_in.h"
 
 namespace millrace::plan {
 
@@ -135,20 +136,11 @@ void refuse_kept(const graph::Graph& graph, std::vector<Error>& kept) {
   if (!kept.empty()) throw MistakesKept();
 }
 
-// The place of a stream that comes later is planned like the first stream: with what its source says.
-void plan_places(const graph::Graph& graph, Facts& facts) {
-  for (size_t h = 0; h < facts.handlers.size(); ++h) {
-    const graph::Handler& place = graph.handlers[h];
-    HandlerFacts& own = facts.handlers[h];
-    if (!graph::is_place_name(place.stream) || !own.answers || !own.answers->info().is_source()) continue;
-    for (size_t m = 0; m < h; ++m) {
-      const graph::Handler& model = graph.handlers[m];
-      if (model.written_as != place.written_as || !facts.handlers[m].answers) continue;
-      own.facts = facts.handlers[m].facts;
-      own.outputs = formats_of_source(model, facts.handlers[m]);
-      break;
-    }
-  }
+// True if the source may be there later: its stream begins anew until it is.
+bool may_come_later(const graph::Graph& graph, const graph::Handler& declared, const plugin::HandlerInfo& info) {
+  return info.is_source() && std::any_of(graph.clocks.begin(), graph.clocks.end(), [&](const graph::Clock& clock) {
+           return clock.restarts && clock.name == declared.clock;
+         });
 }
 
 } // namespace
@@ -203,16 +195,23 @@ Prepared prepare(graph::Graph& graph, const plugin::Registry& registry, const mr
         if (opened[h].probes) facts.handlers[h].facts = answer.facts;
         return;
       }
-      if (runs(declared) != Runs::perhaps_here)
-        throw Failure(refusal(code::probe_failed, declared.name + " (" + info.type + ") could not be opened: ",
-                              declared, info, answer.error));
-      prepared.unable[declared.name] = answer.error;
-      facts.handlers[h] = {declared.name, nullptr, no_facts(), {}, {}};
-      instances[h].reset();
+      if (runs(declared) == Runs::perhaps_here) {
+        prepared.unable[declared.name] = answer.error;
+        facts.handlers[h] = {declared.name, nullptr, no_facts(), {}, {}};
+        instances[h].reset();
+        return;
+      }
+      const Error error =
+          refusal(code::probe_failed, declared.name + " (" + info.type + ") could not be opened: ", declared, info,
+                  answer.error);
+      if (where || !opened[h].probes || !may_come_later(graph, declared, info)) throw Failure(error);
+      instances[h] = make(graph, declared, find_type(graph, registry, declared), host, watch); // in no call
+      open(*instances[h], declared, edges[declared.name], facts.handlers[h]);
+      facts.handlers[h].absent = error;
     });
   }
   if (kept) refuse_kept(graph, *kept);
-  plan_places(graph, facts);
+  stand_in(graph, facts);
   return prepared;
 }
 

@@ -10,6 +10,7 @@
 
 #include "graph/graph.h"
 #include "plan/plan.h"
+#include "plan/probe.h"
 #include "plugin/registry.h"
 
 namespace millrace::plan {
@@ -87,12 +88,21 @@ struct MadeStream {
   std::vector<std::pair<uint32_t, mr_facts>> facts;
 };
 
-// Makes the handlers of a stream for the place that a clock of the plan is, and probes its sources. `written` has the
-// templates, `unfolded` what the plan was made from. A handler that is captured with others keeps its instance, so the
-// stream cannot have values of its own for it. Throws Failure as prepare() does, MR0403 for a source whose values do
-// not fit into the plan, MR0324 for a handler that cannot be another one.
-MadeStream make_stream(const graph::Graph& written, const graph::Graph& unfolded, const Plan& plan, uint32_t clock,
-                       const graph::Stream& stream, const plugin::Registry& registry, const mr_host& host,
+struct StreamToMake {
+  uint32_t clock;               // of the plan: the place into which it comes
+  graph::Stream stream;         // {index} is the place's
+  bool is_sources_only = false; // its other handlers are there already
+  ProbeLimits limits{.of_one = true};
+};
+
+// Makes the handlers of a stream and probes them. `written` has the templates, `unfolded` what the plan was made from.
+// A handler that is captured with others keeps its instance, so the stream cannot have values of its own for it. Throws
+// Failure as prepare() does, MR0403 for a source whose values do not fit into the plan, MR0324 for a handler that
+// cannot be another one.
+MadeStream make_stream(const graph::Graph& written, const graph::Graph& unfolded, const Plan& plan,
+                       const StreamToMake& wanted, const plugin::Registry& registry, const mr_host& host,
                        plugin::CallWatch* watch);
+// The stream of the pipeline whose clock that is.
+const graph::Stream& stream_of(const graph::Graph& unfolded, const Plan& plan, uint32_t clock);
 
 } // namespace millrace::plan

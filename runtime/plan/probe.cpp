@@ -22,6 +22,8 @@ using Instances = std::vector<std::unique_ptr<plugin::Instance>*>;
 
 // An interrupt that comes just before its call blocks is lost, so it is given again after this long.
 constexpr std::chrono::milliseconds kInterruptAgain{10};
+// How soon it is seen that no answer is waited for any more, and how long an interrupted call has then.
+constexpr std::chrono::milliseconds kLookIfOver{50};
 
 // A call tells its end here. A call that was given up may do so when the caller has long gone.
 struct ProbeEnds {
@@ -122,6 +124,7 @@ class Probes {
     std::unique_lock lock(ends_->mutex);
     ProbeTime::time_point look_at = ProbeTime::time_point::max();
     for (const UnderWay& one : calls_) look_at = std::min(look_at, one.call->interrupt_at);
+    if (limits_.over) look_at = std::min(look_at, ProbeTime::now() + kLookIfOver);
     look_at = std::max(look_at, ProbeTime::now() + kInterruptAgain);
     ends_->changed.wait_until(lock, look_at, [&] {
       return std::any_of(calls_.begin(), calls_.end(), [](const UnderWay& one) { return one.call->returned; });
@@ -139,6 +142,10 @@ class Probes {
       return true;
     }
     const ProbeTime::time_point now = ProbeTime::now();
+    if (limits_.over && limits_.over->load() && now < call.interrupt_at) {
+      call.interrupt_at = now;
+      call.give_up_at = now + kLookIfOver;
+    }
     if (now < call.interrupt_at) return false;
     if (now < call.give_up_at || !call.instance->abandon_call()) {
       call.interrupted = true;
@@ -166,7 +173,7 @@ std::vector<ProbeAnswer> probe_all(const std::vector<std::unique_ptr<plugin::Ins
   std::vector<ProbeAnswer> answers(instances.size());
   std::vector<size_t> sources, others;
   for (size_t i = 0; i < instances.size(); ++i) ((*instances[i])->info().is_source() ? sources : others).push_back(i);
-  if (sources.size() > 1)
+  if (sources.size() > 1 || (limits.of_one && !sources.empty()))
     Probes(instances, first, limits, answers).run(sources);
   else
     others.insert(others.end(), sources.begin(), sources.end());

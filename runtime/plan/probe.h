@@ -1,6 +1,7 @@
 // Asks handlers for their facts: sources side by side, each with a time limit (semantics.md 8.7).
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -18,8 +19,10 @@ inline constexpr size_t kProbesMax = 16;
 // as every call is. After `grace_ns` more it is interrupted, and after as much again it is given up. Other handlers may
 // load for minutes and have no limit.
 struct ProbeLimits {
-  int64_t patience_ns = 10'000'000'000; // if the handler has none of its own
-  int64_t grace_ns = 5'000'000'000;     // as RunOptions::grace_ns
+  int64_t patience_ns = 10'000'000'000;    // if the handler has none of its own
+  int64_t grace_ns = 5'000'000'000;        // as RunOptions::grace_ns
+  bool of_one = false;                     // a source that is the only one has a limit too
+  const std::atomic<bool>* over = nullptr; // any thread sets it: no answer is waited for any more
 };
 
 // The facts of a handler, or why it cannot be opened.
@@ -29,7 +32,7 @@ struct ProbeAnswer {
 };
 
 // Probes these instances, beginning with these facts; the answers are in their order. The caller's thread probes all
-// that are no sources, and a source that is the only one, which therefore has no limit. Returns once each has answered
+// that are no sources, and a source that is the only one, which has no limit then. Returns once each has answered
 // or was given up. An instance that was given up is taken from its owner and never destroyed, because its call may go
 // on. Plugins promise that their instances do not disturb each other.
 std::vector<ProbeAnswer> probe_all(const std::vector<std::unique_ptr<plugin::Instance>*>& instances,

@@ -8,6 +8,7 @@
 #include <atomic>
 #include <cstring>
 #include <filesystem>
+#include <fstream>
 #include <mutex>
 #include <nlohmann/json.hpp>
 #include <thread>
@@ -400,6 +401,36 @@ TEST_CASE("8.5: built-in handlers work on an empty initial value") {
     }
   }
   for (const char* ending : {".raw", ".npy", ".txt"}) std::filesystem::remove(path + ending);
+}
+
+TEST_CASE("a stream whose source is not there at the start begins once it is") {
+  const auto file_of = [](const char* name) { return (std::filesystem::temp_directory_path() / name).string(); };
+  const std::string there = file_of("millrace_there.raw"), later = file_of("millrace_later.raw");
+  std::filesystem::remove(later);
+  const auto write = [](const std::string& path, int frames) {
+    std::ofstream(path + "~") << std::string(static_cast<size_t>(frames) * 3 * 8 * 8, 'x');
+    std::filesystem::rename(path + "~", path);
+  };
+  write(there, 60);
+  Runtime runtime;
+  runtime.load_text(R"(
+version: 1
+clock: { mode: realtime, rate: 100 }
+streams: { cameras: { on_error: restart, items: { gate: { path: )" +
+                    there + " }, hall: { path: " + later + R"( } } } }
+handlers:
+  video: { type: file.raw_reader, for_each: cameras, path: '{path}', width: 8, height: 8, fps: 100 }
+  show:  { type: null.sink, for_each: cameras, input: video }
+)");
+  runtime.start();
+  write(later, 5);
+  const Outcome outcome = runtime.wait();
+  CHECK_MESSAGE(outcome.ok, outcome.error);
+  const auto streams = nlohmann::json::parse(outcome.report)["streams"]["cameras"];
+  CHECK(streams["gate"]["ticks"] == 60);
+  CHECK(streams["hall"]["state"] == "ended");
+  CHECK(streams["hall"]["ticks"] == 5);
+  for (const std::string& path : {there, later}) std::filesystem::remove(path);
 }
 
 TEST_CASE("streams are added and removed while the pipeline runs") {

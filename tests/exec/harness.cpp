@@ -625,7 +625,7 @@ exec::NewStream Compiled::stream_for(const graph::Graph& written, uint32_t clock
   for (const auto& [field, text] : fields) stream.fields.push_back({field, text, {}, {}});
   const MakesHandlersFor makes_handlers_for(log_);
   auto made = std::make_shared<plan::MadeStream>(
-      plan::make_stream(written, graph_, plan_, clock, stream, registry_, exec::host_table(), setup_.watch));
+      plan::make_stream(written, graph_, plan_, {clock, stream}, registry_, exec::host_table(), setup_.watch));
   return {name, std::move(made), std::move(done)};
 }
 

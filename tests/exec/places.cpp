@@ -46,10 +46,12 @@ struct PlaceSource final : CountsItself {
   Output<Tensor> out{*this, "out"};
   Param<int64_t> first{*this, "first", 0, "the first value"};
   Param<int64_t> count{*this, "count", 0, "values; 0: endless"};
+  Param<bool> answers{*this, "answers", true, "else it cannot be opened"};
   Param<bool> starts{*this, "starts", true, "else it cannot be started"};
   Param<int64_t> waits_ms{*this, "waits_ms", 0, "how long a call takes, on a thread of its own"};
   int64_t next = 0;
   void probe(Facts& facts) override {
+    if (!answers) throw std::runtime_error("no answer");
     facts.rate(20);
     if (waits_ms == 0) return;
     facts.waits();
@@ -256,6 +258,108 @@ TEST_CASE("B15: a reader of all streams has an entry for each place, which is em
     CHECK(ran.report.streams.size() == 2);   // who was removed is gone
     CHECK(place_notes["late"].size() == 17); // from the beat at 450 ms to that at 1250 ms, when the script looks
   }
+}
+
+namespace {
+
+// Two streams; the source of the second one, s1, does not answer when the plan is made.
+struct AbsentHouse : PlaceHouse {
+  AbsentHouse(const std::string& clock, int max) : PlaceHouse(clock, 1, 1), absent(parted(clock, max)) {}
+  static graph::Graph parted(const std::string& clock, int max) {
+    graph::Graph graph =
+        written(clock, 2, std::max(max, 2),
+                "  all: { type: t.sink, clock: wall, log: all, input: { from: relay, policy: latest } }\n");
+    graph.streams[0].on_error = graph::OnStreamError::restart;
+    graph.streams[0].items[1].fields.push_back({"source.answers", "false", {}, {}});
+    if (max == 0) graph.streams[0].max = 0;
+    return graph;
+  }
+  void try_again(const Params& fields) {
+    exec::NewStream stream = both.stream_for(absent, clock_of("s1"), "s1", fields, note("s1"));
+    stream.was_absent = true;
+    both.live().add(clock_of("s1"), std::move(stream));
+  }
+  uint32_t clock_of(const std::string& name) const {
+    uint32_t clock = 0;
+    while (both.plan().clocks[clock].name != name) ++clock;
+    return clock;
+  }
+  std::string state_of_s1() {
+    for (const StreamReport& stream : both.live().report().streams)
+      if (stream.name == "s1") return stream.state + " " + stream.error;
+    return "gone";
+  }
+  graph::Graph absent;
+  static Setup few() {
+    Setup setup = limited(place_setup());
+    setup.options.ticks_max = 40;
+    return setup;
+  }
+  Compiled both{pipeline_of(absent), few()};
+};
+
+} // namespace
+
+TEST_CASE("B11: a stream whose source did not answer begins once it does, and the other one is as without it") {
+  for (const std::string clock : {"{ mode: realtime, rate: 20 }", "{ mode: free }"}) {
+    CAPTURE(clock);
+    AbsentHouse house(clock, 0);
+    std::vector<std::string> states;
+    const Ran ran = drive(house.both, {{100, [&] { states.push_back(house.state_of_s1()); }},
+                                       {200,
+                                        [&] {
+                                          house.try_again({{"first", "100"}, {"source.starts", "false"}});
+                                        }},
+                                       {300,
+                                        [&] {
+                                          states.push_back(house.state_of_s1());
+                                          house.try_again({{"first", "100"}});
+                                        }},
+                                       {900, [&] { states.push_back(house.state_of_s1()); }}});
+    REQUIRE_MESSAGE(ran.ok, ran.error.what);
+    const std::string absent = "down MR0604: source@s1 (p.source) could not be opened: no answer";
+    const bool is_free = clock == "{ mode: free }"; // its 40 ticks take no time, and then it has ended
+    CHECK(std::vector<std::string>(states.begin(), states.begin() + 2) == std::vector<std::string>{absent, absent});
+    CHECK(states.back() == (is_free ? absent : "runs "));
+    CHECK(house.answers ==
+          std::vector<std::string>{"s1: source@s1 (p.source) could not start: there is no camera", "s1"});
+    CHECK(place_notes["s1"][0].value == 100);
+    CHECK(place_notes["s1"][0].index == 0);
+    CHECK(place_notes["s0"].size() == 40);
+    const std::vector<Seen> seen = ran.seen("all"); // ten a second
+    REQUIRE(seen.size() > 4);
+    CHECK(seen[2].values[1] == kEmpty);
+    CHECK(seen[4].values[1] >= 100);
+    for (const StreamReport& stream : ran.report.streams) {
+      CHECK(stream.state == "ended");
+      CHECK(stream.restarts == 0);
+    }
+    if (is_free) continue;
+    CHECK(place_notes["s1"].size() == 34); // from 300 ms on
+    CHECK(place_notes["s1"][0].media_ns == 300 * kMs);
+  }
+}
+
+TEST_CASE("B11: a stream that is not there yet is awaited, and can be removed where others may come") {
+  AbsentHouse house("{ mode: realtime, rate: 20 }", 3);
+  std::vector<std::string> states;
+  const Ran ran =
+      drive(house.both, {{100,
+                          [&] {
+                            states.push_back(house.refusal_of([&] { house.both.live().take_place("cameras", "s1"); }));
+                            house.both.live().remove("", "s1", house.note("removed"));
+                            states.push_back(house.state_of_s1());
+                            house.try_again({{"first", "100"}}); // it was being opened meanwhile
+                          }},
+                         {200, [&] {
+                            const uint32_t clock = house.both.live().take_place("cameras", "s1");
+                            house.both.live().add(clock, house.both.stream_for(house.absent, clock, "s1",
+                                                                               {{"first", "7"}}, house.note("added")));
+                          }}});
+  REQUIRE_MESSAGE(ran.ok, ran.error.what);
+  CHECK(states == std::vector<std::string>{"MR0303 there is a stream \"s1\" already", "gone"});
+  CHECK(house.answers == std::vector<std::string>{"removed", "s1: it was removed", "added"});
+  CHECK(place_notes["s1"][0].value == 7);
 }
 
 TEST_CASE("B15: what is refused of streams that come and go, and leaves the place free") {

@@ -155,6 +155,7 @@ TEST_CASE("8.7: a source that does not answer costs its time and is interrupted;
 
 TEST_CASE("8.7: a source that ignores even the interrupt is given up, and may return when all else is gone") {
   const int left = stubborn_left;
+  stubborn_may_go = false;
   {
     plugin::CallWatch watch({});
     Askable sources({{{"stubborn", "true"}}, {}});
@@ -173,6 +174,26 @@ TEST_CASE("8.7: a source that ignores even the interrupt is given up, and may re
   }
   stubborn_changed.notify_all();
   while (stubborn_left == left) std::this_thread::yield();
+}
+
+TEST_CASE("8.7: no answer is waited for once nobody wants it, whatever the source does about it") {
+  for (const char* how : {"hangs", "stubborn"}) {
+    const int left = stubborn_left;
+    stubborn_may_go = false;
+    std::atomic<bool> over{false};
+    Askable source(std::vector<AskedParams>{{{how, "true"}}});
+    std::thread ends([&] {
+      std::this_thread::sleep_for(50ms);
+      over = true;
+    });
+    std::vector<plan::ProbeAnswer> answers;
+    CHECK(time_of([&] { answers = source.probe({.of_one = true, .over = &over}); }) < 5s); // its limit: 15 s
+    CHECK_FALSE(answers[0].error.empty());
+    ends.join();
+    stubborn_may_go = true;
+    stubborn_changed.notify_all();
+    while (how == std::string("stubborn") && stubborn_left == left) std::this_thread::yield();
+  }
 }
 
 TEST_CASE("8.7: the errors of all sources come in the order of the text, whichever was met first") {
