@@ -89,7 +89,7 @@ struct MadeStream {
 };
 
 struct StreamToMake {
-  uint32_t clock;               // of the plan: the place into which it comes
+  uint32_t clock;               // Plan::clocks: the place into which it comes
   graph::Stream stream;         // {index} is the place's
   bool is_sources_only = false; // its other handlers are there already
   ProbeLimits limits{.of_one = true};
