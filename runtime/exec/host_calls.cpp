@@ -226,8 +226,17 @@ void fail(void* instance, const char* sentence) {
   fail_outside_calls(*step, sentence);
 }
 
+// Bodies are called with one item.
+mr_status allocate_items(mr_tick* const* items, uint32_t count, uint32_t output, const uint64_t* bytes) {
+  return count == 1 ? allocate(items[0], output, bytes[0]) : MR_ERROR;
+}
+
+void fail_item(mr_tick* item, const char* sentence) { context_of(item).step->instance->set_error(sentence); }
+
 mr_host make_host() {
   mr_host host = plugin::basic_host();
+  host.allocate_items = &allocate_items;
+  host.fail_item = &fail_item;
   host.fail = &fail;
   host.allocate = &allocate;
   host.modify = &modify;

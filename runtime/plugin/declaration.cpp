@@ -128,6 +128,15 @@ void check_traits(const mr_declaration& declared, const mr_handler_type& table, 
                   "the declared GPU body and the table's differ");
   subject.require(bool(declared.traits & MR_TRAIT_FINISH) == bool(table.finish),
                   "the declared finish and the table's differ");
+  subject.require(bool(declared.items_max) == bool(table.process_items),
+                  "items() and process(Items&, …) belong together: it has only one of them");
+  subject.require(!table.process_items || table.process, "its body for several items lacks the one for a single item");
+  subject.require(bool(table.finish_items) == (table.process_items && table.finish),
+                  "finish(Items&, …) and process(Items&, …) belong together: it has only one of them");
+  subject.require(declared.items_max <= MR_ITEMS_MAX, "it takes " + std::to_string(declared.items_max) +
+                                                          " items a call, at most " + std::to_string(MR_ITEMS_MAX) +
+                                                          " are possible");
+  subject.require(!declared.items_max || declared.max_pending == 0, "it takes items, so it cannot have results pending");
   subject.require(declared.port_count <= kPortsMax, "it declares more than " + std::to_string(kPortsMax) + " ports");
   subject.require(declared.param_count <= kParamsMax,
                   "it declares more than " + std::to_string(kParamsMax) + " parameters");
@@ -184,6 +193,11 @@ void check_port(const mr_declaration& declared, uint32_t index, const Subject& s
       (port.accepts.dtypes & ~uint32_t{MR_DTYPES_ALL}) == 0 && port.accepts.ranks < 2u << MR_RANK_MAX,
       who + " says element types that are not known, or more than " + std::to_string(MR_RANK_MAX) + " dimensions");
   if (port.accepts.records) check_records(port, who, subject);
+  const bool may_be_dense = declared.items_max > 0 && port.accepts.kind == MR_KIND_TENSOR &&
+                            !(port.flags & (MR_PORT_MANY | MR_PORT_OPTIONAL | MR_PORT_FORWARDS | MR_PORT_IN_PLACE));
+  subject.require(!(port.flags & MR_PORT_DENSE) || may_be_dense,
+                  who + " is dense: a required tensor of a handler that takes items can be, and no list, and nothing "
+                        "that forwards or is written in place");
   const uint32_t relations = port.flags & (MR_PORT_FORWARDS | MR_PORT_IN_PLACE);
   if (input) {
     subject.require(relations == 0 && port.like < 0, who + " is related to another port: only outputs can be");
@@ -349,6 +363,7 @@ std::unique_ptr<const RegisteredType> read_declaration(const mr_handler_type& ta
   info->traits = declared.traits;
   info->max_pending = declared.max_pending;
   info->gap = declared.gap;
+  info->items_max = declared.items_max;
   info->thread = text_of(declared.thread);
   info->cost_hint_ns = declared.cost_hint_ns;
   for (uint32_t i = 0; i < declared.port_count; ++i) {

@@ -301,6 +301,8 @@ mr_host basic_host() {
   host.count = [](void* instance, const char* name, int64_t add) {
     static_cast<Instance*>(instance)->count(name, add);
   };
+  host.allocate_items = [](mr_tick* const*, uint32_t, uint32_t, const uint64_t*) -> mr_status { return MR_ERROR; };
+  host.fail_item = [](mr_tick*, const char*) {};
   host.now_ns = [](void* instance) -> int64_t {
     const Instance& handler = *static_cast<Instance*>(instance);
     if (handler.clock_ns) return handler.clock_ns();

@@ -86,7 +86,7 @@ class Liars(unittest.TestCase):
 
     def test_each_lie_is_found_by_the_check_that_is_made_for_it(self):
         for kind in ("described", "works", "lives_twice", "interrupt", "sizes", "optional", "parameters", "end",
-                     "max_pending", "keeps", "stateless", "in_place", "no_allocation"):
+                     "max_pending", "keeps", "stateless", "items", "in_place", "no_allocation"):
             with self.subTest(kind=kind):
                 result = self.check(kind)
                 self.assertEqual(result.returncode, 1, result.stdout + result.stderr)

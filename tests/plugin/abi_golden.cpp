@@ -171,6 +171,8 @@ std::string declaration_layout() {
   FIELD(mr_declaration, thread);
   FIELD(mr_declaration, cost_hint_ns);
   FIELD(mr_declaration, scratch_bytes);
+  FIELD(mr_declaration, items_max);
+  FIELD(mr_declaration, reserved);
   return text;
 }
 
@@ -234,6 +236,8 @@ std::string table_layout() {
   FIELD(mr_host, give);
   FIELD(mr_host, give_back);
   FIELD(mr_host, count);
+  FIELD(mr_host, allocate_items);
+  FIELD(mr_host, fail_item);
   STRUCT(mr_block);
   FIELD(mr_block, data);
   FIELD(mr_block, capacity);
@@ -261,6 +265,7 @@ std::string table_layout() {
   FIELD(mr_handler_type, interrupt);
   FIELD(mr_handler_type, narrow);
   FIELD(mr_handler_type, offers);
+  FIELD(mr_handler_type, finish_items);
   STRUCT(mr_plugin);
   FIELD(mr_plugin, size);
   FIELD(mr_plugin, abi_version);
@@ -349,6 +354,7 @@ std::string other_constants() {
   CONSTANT(MR_PORT_IN_PLACE);
   CONSTANT(MR_PORT_REPEATS);
   CONSTANT(MR_PORT_SQUARE);
+  CONSTANT(MR_PORT_DENSE);
   CONSTANT(MR_PARAM_BOOL);
   CONSTANT(MR_PARAM_INT);
   CONSTANT(MR_PARAM_FLOAT);
@@ -392,6 +398,7 @@ std::string other_constants() {
   CONSTANT(MR_LOG_WARNING);
   CONSTANT(MR_LOG_ERROR);
   CONSTANT(MR_ABI_VERSION);
+  CONSTANT(MR_ITEMS_MAX);
   return text;
 }
 

@@ -31,12 +31,13 @@
 extern "C" {
 #endif
 
-#define MR_ABI_VERSION 7u
+#define MR_ABI_VERSION 8u
 #define MR_PLUGIN_SYMBOL "millrace_plugin"
 #define MR_EXPORT __attribute__((visibility("default")))
 
 #define MR_PLANES_MAX 4u
 #define MR_RANK_MAX 8u
+#define MR_ITEMS_MAX 64u /* of one call of process_items */
 
 typedef int32_t mr_status;
 enum {
@@ -251,7 +252,10 @@ enum {
   MR_PORT_FORWARDS = 4u, /* output: may publish the input's own buffer (see like) */
   MR_PORT_IN_PLACE = 8u, /* output: may be written over the input's buffer (see like) */
   MR_PORT_REPEATS = 16u, /* output: may publish the buffer of the handler's only input if the formats are equal */
-  MR_PORT_SQUARE = 32u   /* input: takes square pixels only; a step of the plan scales other pictures */
+  MR_PORT_SQUARE = 32u,  /* input: takes square pixels only; a step of the plan scales other pictures */
+  /* The bytes of the items of a call lie in one piece of memory, in the items' order and without gaps. Tensors of one
+   * element type, whose dimensions but the first are equal. */
+  MR_PORT_DENSE = 64u
 };
 
 typedef struct mr_port {
@@ -350,6 +354,8 @@ typedef struct mr_declaration {
   int64_t cost_hint_ns; /* the time of one call, as the author expects it; 0: unknown */
   /* Bytes of device memory that the GPU body works in, kept from tick to tick; configure may set this. */
   uint64_t scratch_bytes;
+  uint32_t items_max; /* the most items of a call of process_items, at most MR_ITEMS_MAX; 0: it has no such body */
+  uint32_t reserved;
 } mr_declaration;
 
 /* ---- a tick as a handler sees it -------------------------------------------------------------------------- */
@@ -457,6 +463,11 @@ struct mr_host {
   /* Adds to a number of the report, in `handlers.NAME.counts`. `name` is a few words joined by underscores. Any thread
    * may call this. It is not free: do not call it on every tick of a steady run. */
   void (*count)(void* instance, const char* name, int64_t add);
+  /* As allocate, for one output of all items of a call: item i gets bytes[i]. If the port is MR_PORT_DENSE, they lie in
+   * one piece, in the items' order and without gaps. */
+  mr_status (*allocate_items)(mr_tick* const* items, uint32_t count, uint32_t output, const uint64_t* bytes);
+  /* This item of the call fails, with this sentence; the others do not. */
+  void (*fail_item)(mr_tick* item, const char* sentence);
 };
 
 /* ---- a handler type and a plugin -------------------------------------------------------------------------- */
@@ -479,7 +490,9 @@ typedef struct mr_handler_type {
   mr_status (*start)(void* self);
   mr_status (*process)(void* self, mr_tick* tick);
   mr_status (*process_cuda)(void* self, mr_tick* tick);
-  mr_status (*process_items)(void* self, mr_tick* const* items, uint32_t count); /* batches; null for now */
+  /* The CPU body for several items, each with a tick of its own. MR_ERROR is a failure of all of them. With it
+   * `process` is there too, and takes one item. Null: it takes one tick a call. */
+  mr_status (*process_items)(void* self, mr_tick* const* items, uint32_t count);
   mr_status (*finish)(void* self, mr_tick* tick);
   mr_status (*drain)(void* self);
   mr_status (*stop)(void* self);
@@ -491,6 +504,8 @@ typedef struct mr_handler_type {
   /* Lists the choices that this type has on this machine, such as codecs: calls `say` once for each, the most important
    * first. Null: no choice depends on the machine. Needs no instance. */
   void (*offers)(void* context, void (*say)(void* context, const char* part, const char* name, const char* words));
+  /* As finish, for all items of a call of process_items. */
+  mr_status (*finish_items)(void* self, mr_tick* const* items, uint32_t count);
 } mr_handler_type;
 
 typedef struct mr_plugin {

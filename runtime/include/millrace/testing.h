@@ -14,6 +14,14 @@
 //   - wrote over an input without permission,
 //   - published more than its formats allow.
 //
+// A handler that takes several items a call:
+//
+//   for (const mr::testing::Value& patch : patches) {
+//     test.input("patch", patch);
+//     test.put();
+//   }
+//   const std::vector<mr::testing::Result> results = test.fire_items();
+//
 // One thread drives a test; the handler may call publish() and fail() from any thread. A mistake in the test itself
 // (a port that does not exist, a required input without a value) throws std::logic_error.
 //
@@ -29,6 +37,7 @@
 #include "millrace/sound_value.h"
 #include "millrace/testing/firing.h"
 #include "millrace/testing/host.h"
+#include "millrace/testing/items.h"
 #include "millrace/testing/result.h"
 #include "millrace/testing/table_test.h"
 #include "millrace/testing/value.h"

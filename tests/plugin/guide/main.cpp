@@ -74,6 +74,7 @@ int main() {
   check_spots();
   check_ramp();
   check_behind();
+  check(scales_two_at_once(), "two tensors are scaled in one call");
   check_trail();
   check_record();
   check_weigh();

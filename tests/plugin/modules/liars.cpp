@@ -152,6 +152,19 @@ struct ReachesOver final : mr::Handler {
 };
 MILLRACE_HANDLER(ReachesOver, "liar.in_place", "Reads what it has written over")
 
+struct CountsItsCall final : mr::Handler {
+  mr::Input<mr::Image> video{*this, "video", mr::pixels({mr::Pixel::gray8})};
+  mr::Output<mr::Image> out{*this, "video", mr::like(video)};
+  CountsItsCall() { items(4); }
+  void process(mr::Items& items, mr::Cpu&) {
+    for (mr::Tick& item : items) {
+      const mr::ImageSpan made = out.allocate_like(item, video(item));
+      std::memset(made.data(), static_cast<int>(items.size()), size_t{made.stride()} * made.height());
+    }
+  }
+};
+MILLRACE_HANDLER(CountsItsCall, "liar.items", "Paints how many items its call has")
+
 struct Choosy final : Filter {
   mr::Param<int> level{*this, "level", 1, "how much", mr::range(0, 9)};
   void process(mr::Tick& tick, mr::Cpu&) {

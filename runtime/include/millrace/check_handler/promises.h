@@ -152,6 +152,44 @@ inline std::string writes_in_place_alike(const Subject& subject) {
   return "";
 }
 
+// The results of as many ticks as `calls` has items in all, given in calls of these sizes. Three streams take turns.
+inline std::vector<uint64_t> seen_in_calls(const Subject& subject, const Feed& feed, const std::vector<uint32_t>& calls) {
+  Rig rig(subject, feed);
+  require_start(rig, "");
+  std::vector<uint64_t> seen;
+  uint64_t k = 0;
+  for (const uint32_t items : calls) {
+    for (uint32_t i = 0; i < items; ++i, ++k) {
+      rig.give(k);
+      rig.test.set_stream(static_cast<uint32_t>(k % 3));
+      rig.test.put();
+    }
+    for (const Result& result : rig.test.fire_items()) {
+      require_fine(rig, result, "in a call of " + std::to_string(items) + " items");
+      seen.push_back(seen_of(result));
+    }
+  }
+  return seen;
+}
+
+// The number of items of a call depends on the load, so nothing that a handler gives may.
+inline std::string takes_items_alike(const Subject& subject) {
+  const Feed feed = working_feed(subject);
+  uint32_t most = 0;
+  if (const Rig rig(subject, feed); (most = rig.declared().items_max) == 0) throw Skip("it takes one tick a call");
+  const uint32_t all = 2 * most;
+  const std::vector<uint32_t> one_by_one(all, 1);
+  const std::vector<uint64_t> alone = seen_in_calls(subject, feed, one_by_one);
+  if (alone != seen_in_calls(subject, feed, one_by_one)) throw Skip("its results differ from run to run by themselves");
+  if (most == 1) return "";
+  for (const uint32_t items : {2u, most})
+    require(seen_in_calls(subject, feed, std::vector<uint32_t>(all / items, items)) == alone,
+            "in a call of " + std::to_string(items) + " items an item gives another result than in a call of its own");
+  require(seen_in_calls(subject, feed, {1, most, most - 1}) == alone,
+          "in calls of different sizes an item gives another result than in a call of its own");
+  return "";
+}
+
 // Stands between the handler and the rig, because both allocate and only the handler is counted. A thread checks one
 // handler at a time.
 struct CountedCall {

@@ -11,6 +11,7 @@
 #include "millrace/abi.h"
 #include "millrace/handler/facts.h"
 #include "millrace/handler/formats.h"
+#include "millrace/handler/items.h"
 #include "millrace/handler/options.h"
 #include "millrace/handler/tick.h"
 
@@ -35,17 +36,29 @@ struct ParamData {
   std::string default_text;
 };
 template <class H>
-concept HasCpuBody = requires(H& h, Tick& tick, Cpu& cpu) {
+concept HasTickBody = requires(H& h, Tick& tick, Cpu& cpu) {
   h.process(tick, cpu);
 };
+template <class H>
+concept HasItemsBody = requires(H& h, Items& items, Cpu& cpu) {
+  h.process(items, cpu);
+};
+template <class H>
+concept HasCpuBody = HasTickBody<H> || HasItemsBody<H>;
 template <class H>
 concept HasCudaBody = requires(H& h, Tick& tick, Cuda& cuda) {
   h.process(tick, cuda);
 };
 template <class H>
-concept HasFinish = requires(H& h, Tick& tick, Cpu& cpu) {
+concept HasTickFinish = requires(H& h, Tick& tick, Cpu& cpu) {
   h.finish(tick, cpu);
 };
+template <class H>
+concept HasItemsFinish = requires(H& h, Items& items, Cpu& cpu) {
+  h.finish(items, cpu);
+};
+template <class H>
+concept HasFinish = HasTickFinish<H> || HasItemsFinish<H>;
 template <class H>
 struct Type;
 } // namespace detail
@@ -113,6 +126,9 @@ class Handler {
   // The plan inserts it on an edge whose two ends have no format in common. Among several such handlers, built-in ones
   // come first, then the order of their names decides.
   void converts() { traits_ |= MR_TRAIT_CONVERTS; }
+  // process(Items&, …) takes up to `most` items a call, at most MR_ITEMS_MAX. How many they are depends on the load, so
+  // what an item gives must not depend on the other items of its call. `check-handler` verifies it.
+  void items(uint32_t most) { items_max_ = most; }
   // The expected time of one call, in microseconds.
   void cost_hint_us(double us) { cost_hint_ns_ = static_cast<int64_t>(us * 1000); }
   // Bytes of device memory for the GPU body alone, at Cuda::scratch(). The memory is not initialised, and it is kept
@@ -156,7 +172,7 @@ class Handler {
   std::vector<mr_param> raw_params_;
   mr_declaration declaration_{};
   uint32_t traits_ = 0;
-  uint32_t max_pending_ = 0, gap_ = 0;
+  uint32_t max_pending_ = 0, gap_ = 0, items_max_ = 0;
   int64_t cost_hint_ns_ = 0;
   const char* thread_ = nullptr;
   const mr_host* host_ = nullptr;

@@ -1,6 +1,7 @@
 // Input ports, and the relations that an output may have to one.
 #pragma once
 
+#include <concepts>
 #include <cstdint>
 #include <utility>
 
@@ -13,6 +14,7 @@ inline namespace v1 {
 
 namespace detail {
 inline void apply(PortData& p, MayRepeat) { p.port.flags |= MR_PORT_REPEATS; }
+inline void apply(PortData& p, Dense) { p.port.flags |= MR_PORT_DENSE; }
 inline void apply(PortData& p, Optional) { p.port.flags |= MR_PORT_OPTIONAL; }
 inline void apply(PortData& p, OnCpu) { p.port.memory = MR_MEMORY_CPU; }
 inline void apply(PortData& p, OnGpu) { p.port.memory = MR_MEMORY_GPU; }
@@ -76,9 +78,18 @@ class Input {
   bool ended(const Tick& tick) const { return first_ < 64 && (tick.raw().ended >> first_ & 1); }
   // The value of this tick. Call present() first if the input is optional.
   typename T::View operator()(const Tick& tick) const { return T::view(raw(tick)); }
+  // The tensors of all items as one, with the rows of the first item first: [rows of all, …]. The input must be declared
+  // mr::dense.
+  DenseView all(const Items& items) const requires std::same_as<T, Tensor> {
+    DenseView all(view(raw(items[0])).value(), raw(items[0]).data);
+    for (uint32_t i = 1; i < items.size(); ++i) all.add_rows(view(raw(items[i])).shape()[0]);
+    return all;
+  }
   const mr_input& raw(const Tick& tick) const { return tick.raw().inputs[first_]; }
 
  private:
+  static auto view(const mr_input& input) { return T::view(input); }
+
   uint32_t port_;
   uint32_t first_ = 0; // its entry in the flat arrays
   uint32_t count_ = 1; // its edges

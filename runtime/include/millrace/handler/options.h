@@ -16,6 +16,10 @@ inline namespace v1 {
 struct MayRepeat {};
 inline constexpr MayRepeat may_repeat{};
 
+// The tensors of all items of a call lie in one piece of memory: Input::all() and Output::allocate_all().
+struct Dense {};
+inline constexpr Dense dense{};
+
 // The handler fires without a value on this input, and may be left unconnected.
 struct Optional {};
 inline constexpr Optional optional{};

@@ -62,21 +62,28 @@ class Output {
   }
   // A dense row-major tensor.
   TensorSpan allocate(Tick& tick, DType dtype, std::span<const int64_t> shape) const requires std::same_as<T, Tensor> {
-    if (shape.size() > MR_RANK_MAX) throw std::invalid_argument("a tensor has at most 8 dimensions");
-    mr_tensor tensor{};
-    tensor.dtype_code = dtype.code;
-    tensor.dtype_bits = dtype.bits;
-    tensor.dtype_lanes = dtype.lanes;
-    tensor.rank = static_cast<uint32_t>(shape.size());
+    const mr_tensor tensor = lay_out_tensor(dtype, shape);
     mr_output& output = fresh(tick, bytes_of(elements_of(shape), uint64_t{dtype.bits} * dtype.lanes));
-    int64_t count = 1;
-    for (size_t d = shape.size(); d-- > 0;) {
-      tensor.shape[d] = shape[d];
-      tensor.strides[d] = count;
-      count *= shape[d];
-    }
     output.value->as.tensor = tensor;
     return {output.value, output.data};
+  }
+  // Dense row-major tensors of this shape, one for each item, in one piece: [items × shape[0], shape[1], …]. The output
+  // must be declared mr::dense.
+  DenseSpan allocate_all(Items& items, DType dtype, std::span<const int64_t> shape) const
+    requires std::same_as<T, Tensor> {
+    if (shape.empty()) throw std::invalid_argument("the tensors of items need a first dimension, which counts rows");
+    const mr_tensor tensor = lay_out_tensor(dtype, shape);
+    const uint64_t bytes = bytes_of(elements_of(shape), uint64_t{dtype.bits} * dtype.lanes);
+    uint64_t all_bytes[MR_ITEMS_MAX];
+    for (uint32_t i = 0; i < items.size(); ++i) all_bytes[i] = bytes;
+    check(items.host().allocate_items(items.raw(), items.size(), first(), all_bytes));
+    for (Tick& item : items) {
+      set_header(item, raw(item), bytes);
+      raw(item).value->as.tensor = tensor;
+    }
+    DenseSpan all(*raw(items[0]).value, raw(items[0]).data);
+    for (uint32_t i = 1; i < items.size(); ++i) all.add_rows(shape[0]);
+    return all;
   }
   // `count` records. Afterwards shrink() keeps fewer of them; a GPU body writes the number to Cuda::count_of().
   typename T::Span allocate(Tick& tick, size_t count) const requires(T::kKind == MR_KIND_RECORDS) {

@@ -37,7 +37,9 @@ inline const mr_declaration* Handler::declare(uint32_t bodies) {
                   gap_,
                   thread_,
                   cost_hint_ns_,
-                  declaration_.scratch_bytes};
+                  declaration_.scratch_bytes,
+                  items_max_,
+                  0};
   return &declaration_;
 }
 
@@ -61,6 +63,7 @@ struct Type {
                                       (HasCudaBody<H> ? uint32_t{MR_TRAIT_CUDA_BODY} : 0u) |
                                       (HasFinish<H> ? uint32_t{MR_TRAIT_FINISH} : 0u);
   static_assert(HasCpuBody<H> || HasCudaBody<H>, "a handler needs process(Tick&, Cpu&) or process(Tick&, Cuda&)");
+  static_assert(!HasTickBody<H> || !HasItemsBody<H>, "process(Items&, Cpu&) takes the place of process(Tick&, Cpu&)");
 
   static H& of(void* self) { return *static_cast<H*>(self); }
 
@@ -141,10 +144,32 @@ struct Type {
   }
   static mr_status process(void* self, mr_tick* raw) {
     return guarded(self, [raw](H& handler) {
-      Tick tick(*raw);
       Cpu cpu;
-      handler.process(tick, cpu);
-      return tick.status();
+      if constexpr (HasItemsBody<H>) {
+        Items items(&raw, 1);
+        handler.process(items, cpu);
+        return items[0].status();
+      } else {
+        Tick tick(*raw);
+        handler.process(tick, cpu);
+        return tick.status();
+      }
+    });
+  }
+  static mr_status process_items(void* self, mr_tick* const* raw, uint32_t count) {
+    return guarded(self, [raw, count](H& handler) {
+      Items items(raw, count);
+      Cpu cpu;
+      handler.process(items, cpu);
+      return MR_OK; // an item that fails has said so
+    });
+  }
+  static mr_status finish_items(void* self, mr_tick* const* raw, uint32_t count) {
+    return guarded(self, [raw, count](H& handler) {
+      Items items(raw, count);
+      Cpu cpu;
+      handler.finish(items, cpu);
+      return MR_OK;
     });
   }
   static mr_status process_cuda(void* self, mr_tick* raw) {
@@ -157,10 +182,16 @@ struct Type {
   }
   static mr_status finish(void* self, mr_tick* raw) {
     return guarded(self, [raw](H& handler) {
-      Tick tick(*raw);
       Cpu cpu;
-      handler.finish(tick, cpu);
-      return tick.status();
+      if constexpr (HasItemsFinish<H>) {
+        Items items(&raw, 1);
+        handler.finish(items, cpu);
+        return items[0].status();
+      } else {
+        Tick tick(*raw);
+        handler.finish(tick, cpu);
+        return tick.status();
+      }
     });
   }
   static void interrupt(void* self) {
@@ -186,6 +217,8 @@ struct Type {
     if constexpr (HasCpuBody<H>) t.process = &process;
     if constexpr (HasCudaBody<H>) t.process_cuda = &process_cuda;
     if constexpr (HasFinish<H>) t.finish = &finish;
+    if constexpr (HasItemsBody<H>) t.process_items = &process_items;
+    if constexpr (HasItemsFinish<H>) t.finish_items = &finish_items;
     t.drain = &call<&Handler::drain>;
     t.stop = &call<&Handler::stop>;
     t.reset = &call<&Handler::reset>;

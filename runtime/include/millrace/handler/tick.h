@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <stdexcept>
+#include <string>
 
 #include "millrace/abi.h"
 
@@ -31,6 +32,13 @@ class Tick {
   // A source calls it at its end; a value that it publishes in the same call is its last. Any other handler calls it to
   // end the run as a signal would: no more ticks are admitted, those in flight finish, and every handler drains.
   void end() { status_ = MR_END; }
+
+  // This item fails, with this sentence, and what was published for it is dropped. Other items of the call are not
+  // concerned. `on_error` decides what becomes of it. Do not call it after defer().
+  void fail(const std::string& sentence) {
+    raw_->host->fail_item(raw_, sentence.c_str());
+    status_ = MR_ERROR;
+  }
 
   // Defers this firing: it is published later. Keep the returned tick, which is valid until its publish() and has no
   // inputs. Throws std::logic_error if more firings would be deferred than max_pending allows, if it is called twice in

@@ -102,6 +102,51 @@ class BasicTensor {
 using TensorView = BasicTensor<const uint8_t>;
 using TensorSpan = BasicTensor<uint8_t>;
 
+// A dense row-major tensor of this shape. Throws std::invalid_argument for more than 8 dimensions.
+inline mr_tensor lay_out_tensor(DType dtype, std::span<const int64_t> shape) {
+  if (shape.size() > MR_RANK_MAX) throw std::invalid_argument("a tensor has at most 8 dimensions");
+  mr_tensor tensor{};
+  tensor.dtype_code = dtype.code;
+  tensor.dtype_bits = dtype.bits;
+  tensor.dtype_lanes = dtype.lanes;
+  tensor.rank = static_cast<uint32_t>(shape.size());
+  int64_t count = 1;
+  for (size_t d = shape.size(); d-- > 0;) {
+    tensor.shape[d] = shape[d];
+    tensor.strides[d] = count;
+    count *= shape[d];
+  }
+  return tensor;
+}
+
+// The tensors of several items, which lie one after another, as one tensor: rows are its first dimension.
+template <class Byte>
+class BasicDense {
+ public:
+  // At first that of one item.
+  BasicDense(const mr_value& first, Byte* data) : value_(first), data_(data) {}
+  void add_rows(int64_t rows) { value_.as.tensor.shape[0] += rows; }
+
+  DType dtype() const { return tensor().dtype(); }
+  std::span<const int64_t> shape() const { return tensor().shape(); }
+  int64_t rows() const { return value_.as.tensor.shape[0]; }
+  int64_t element_count() const { return tensor().element_count(); }
+  Byte* data() const { return data_; }
+  // Throws std::invalid_argument if T is not its dtype.
+  template <class T>
+  auto elements() const {
+    return tensor().template elements<T>();
+  }
+
+ private:
+  BasicTensor<Byte> tensor() const { return {&value_, data_}; }
+
+  mr_value value_;
+  Byte* data_;
+};
+using DenseView = BasicDense<const uint8_t>;
+using DenseSpan = BasicDense<uint8_t>;
+
 // The type of a tensor port: Input<Tensor>.
 struct Tensor {
   using View = TensorView;

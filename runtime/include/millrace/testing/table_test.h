@@ -39,8 +39,8 @@ class TableTest {
  public:
   // Constructs the handler and sets its parameters. Throws std::runtime_error with its sentence if it refuses.
   explicit TableTest(const mr_handler_type& type, std::initializer_list<Setting> settings = {}) : type_(type) {
-    host_ = {sizeof(mr_host), MR_ABI_VERSION, &allocate, &modify, &adopt,         &defer,     &publish,
-             &fail,           &log,           &now,      &borrow, &give_borrowed, &give_back, &count};
+    host_ = {sizeof(mr_host), MR_ABI_VERSION, &allocate, &modify,         &adopt,     &defer, &publish,        &fail,
+             &log,            &now,           &borrow,   &give_borrowed, &give_back, &count, &allocate_items, &fail_item};
     const bool created = type_.create(&host_, this, &self_, &declaration_) == MR_OK;
     if (!created) throw std::runtime_error(error().empty() ? "the constructor failed" : error());
     entries_.resize(declaration_->port_count);
@@ -146,6 +146,12 @@ class TableTest {
     return fire(firing);
   }
 
+  // Puts the inputs as they are now aside, as an item of the call that fire_items() makes. set_stream() says whose.
+  void put();
+  // One call with the items that were put, in their order; each has a result of its own. An item without a required
+  // input is in no call. A handler without process(Items&, …) is called item by item, as it is in a pipeline.
+  std::vector<Result> fire_items();
+
   // Ends the stream. Afterwards published() has the deferred firings.
   mr_status drain() { return call(type_.drain); }
   mr_status reset() { return call(type_.reset); }
@@ -213,7 +219,10 @@ class TableTest {
     std::vector<uint64_t> input_hashes;
     std::vector<mr_output> outputs;
     std::vector<std::shared_ptr<Block>> blocks; // the outputs' blocks
+    std::vector<std::shared_ptr<Block>> pieces; // by output: what it shares with other items; empty: it is no item
     bool deferred = false, published = false;
+    bool fires = true;
+    std::optional<std::string> failed; // Tick::fail()
   };
 
   uint32_t find_port(std::string_view name, uint32_t direction) const {
@@ -238,6 +247,11 @@ class TableTest {
   // Keeps the values alive that the handler declared with keeps().
   void keep_past(const Entry& entry, uint32_t keeps);
   Result fire(const std::shared_ptr<Firing>& firing);
+  void call_items(const std::vector<std::shared_ptr<Firing>>& items);
+  // Lays the items' tensors of a dense input into one piece.
+  std::shared_ptr<Block> lay_together(const std::vector<std::shared_ptr<Firing>>& items, uint32_t input) const;
+  // Moves what an item has in a piece with others into a block of its own.
+  void take_apart(Firing& item);
   Result empty_result(const Firing& firing) const;
   Result refused(mr_status status) const;
   // Collects what a firing published and checks it. mutex_ is held where other threads may publish.
@@ -257,6 +271,8 @@ class TableTest {
                          void* context);
   static mr_tick* defer(mr_tick* tick);
   static mr_status publish(mr_tick* tick);
+  static mr_status allocate_items(mr_tick* const* items, uint32_t count, uint32_t output, const uint64_t* bytes);
+  static void fail_item(mr_tick* item, const char* sentence);
   static void fail(void* instance, const char* sentence) { static_cast<TableTest*>(instance)->set_error(sentence); }
   static void log(void* instance, uint32_t level, const char* sentence);
   static int64_t now(void* instance) { return static_cast<TableTest*>(instance)->now_ns_; }
@@ -278,6 +294,7 @@ class TableTest {
   uint64_t index_ = 0;
   int64_t period_ns_ = 40'000'000, now_ns_ = 0, deadline_ns_ = 0;
   std::optional<uint32_t> stream_; // nothing: outside streams
+  std::vector<std::shared_ptr<Firing>> put_;
   std::deque<Value> kept_;
   size_t kept_bound_ = 0;
 
