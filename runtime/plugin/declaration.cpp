@@ -136,7 +136,8 @@ void check_traits(const mr_declaration& declared, const mr_handler_type& table, 
   subject.require(declared.items_max <= MR_ITEMS_MAX, "it takes " + std::to_string(declared.items_max) +
                                                           " items a call, at most " + std::to_string(MR_ITEMS_MAX) +
                                                           " are possible");
-  subject.require(!declared.items_max || declared.max_pending == 0, "it takes items, so it cannot have results pending");
+  subject.require(!declared.items_max || declared.max_pending == 0,
+                  "it takes items, so it cannot have results pending");
   subject.require(declared.port_count <= kPortsMax, "it declares more than " + std::to_string(kPortsMax) + " ports");
   subject.require(declared.param_count <= kParamsMax,
                   "it declares more than " + std::to_string(kParamsMax) + " parameters");
@@ -196,8 +197,9 @@ void check_port(const mr_declaration& declared, uint32_t index, const Subject& s
   const bool may_be_dense = declared.items_max > 0 && port.accepts.kind == MR_KIND_TENSOR &&
                             !(port.flags & (MR_PORT_MANY | MR_PORT_OPTIONAL | MR_PORT_FORWARDS | MR_PORT_IN_PLACE));
   subject.require(!(port.flags & MR_PORT_DENSE) || may_be_dense,
-                  who + " is dense: a required tensor of a handler that takes items can be, and no list, and nothing "
-                        "that forwards or is written in place");
+                  who +
+                      " is dense: a required tensor of a handler that takes items can be, and no list, and nothing "
+                      "that forwards or is written in place");
   const uint32_t relations = port.flags & (MR_PORT_FORWARDS | MR_PORT_IN_PLACE);
   if (input) {
     subject.require(relations == 0 && port.like < 0, who + " is related to another port: only outputs can be");

@@ -61,9 +61,7 @@ struct WritesOver final : AddsToAll {
   }
 };
 
-testing::Value row_of(float first) {
-  return testing::tensor<float>({1, 3}, {first, first + 1, first + 2});
-}
+testing::Value row_of(float first) { return testing::tensor<float>({1, 3}, {first, first + 1, first + 2}); }
 
 testing::Verdict verdict_of(const char* check, const testing::Subject& subject) {
   for (const testing::HandlerCheck& one : testing::kHandlerChecks)
@@ -123,7 +121,7 @@ TEST_CASE("pictures of different sizes go together into one call") {
   testing::HandlerTest<CopiesEach> test;
   test.bounded();
   for (const uint32_t width : {8u, 3u, 5u}) {
-    test.input("video", testing::image(Pixel::gray8, width, 2, static_cast<int>(width)));
+    test.input("video", testing::image(Pixel::gray8, width, 2, static_cast<uint8_t>(width)));
     test.put();
   }
   const std::vector<testing::Result> results = test.fire_items();

@@ -69,8 +69,7 @@ inline constexpr std::array kHandlerChecks = {
                  &check::run<check::keeps_to_max_pending>},
     HandlerCheck{"keeps", "no earlier input is read that was not declared", &check::run<check::keeps_what_it_declares>},
     HandlerCheck{"stateless", "two instances give what one gives", &check::run<check::has_no_state>},
-    HandlerCheck{"items", "an item gives the same whatever else is in its call",
-                 &check::run<check::takes_items_alike>},
+    HandlerCheck{"items", "an item gives the same whatever else is in its call", &check::run<check::takes_items_alike>},
     HandlerCheck{"in_place", "in place and apart give the same", &check::run<check::writes_in_place_alike>},
     HandlerCheck{"no_allocation", "process allocates nothing from the heap", &check::run<check::allocates_nothing>},
 };

@@ -153,7 +153,8 @@ inline std::string writes_in_place_alike(const Subject& subject) {
 }
 
 // The results of as many ticks as `calls` has items in all, given in calls of these sizes. Three streams take turns.
-inline std::vector<uint64_t> seen_in_calls(const Subject& subject, const Feed& feed, const std::vector<uint32_t>& calls) {
+inline std::vector<uint64_t> seen_in_calls(const Subject& subject, const Feed& feed,
+                                           const std::vector<uint32_t>& calls) {
   Rig rig(subject, feed);
   require_start(rig, "");
   std::vector<uint64_t> seen;

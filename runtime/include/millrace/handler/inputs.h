@@ -78,8 +78,8 @@ class Input {
   bool ended(const Tick& tick) const { return first_ < 64 && (tick.raw().ended >> first_ & 1); }
   // The value of this tick. Call present() first if the input is optional.
   typename T::View operator()(const Tick& tick) const { return T::view(raw(tick)); }
-  // The tensors of all items as one, with the rows of the first item first: [rows of all, …]. The input must be declared
-  // mr::dense.
+  // The tensors of all items as one, with the rows of the first item first: [rows of all, …]. The input must be
+  // declared mr::dense.
   DenseView all(const Items& items) const requires std::same_as<T, Tensor> {
     DenseView all(view(raw(items[0])).value(), raw(items[0]).data);
     for (uint32_t i = 1; i < items.size(); ++i) all.add_rows(view(raw(items[i])).shape()[0]);

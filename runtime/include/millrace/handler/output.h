@@ -69,8 +69,8 @@ class Output {
   }
   // Dense row-major tensors of this shape, one for each item, in one piece: [items × shape[0], shape[1], …]. The output
   // must be declared mr::dense.
-  DenseSpan allocate_all(Items& items, DType dtype, std::span<const int64_t> shape) const
-    requires std::same_as<T, Tensor> {
+  DenseSpan allocate_all(Items& items, DType dtype,
+                         std::span<const int64_t> shape) const requires std::same_as<T, Tensor> {
     if (shape.empty()) throw std::invalid_argument("the tensors of items need a first dimension, which counts rows");
     const mr_tensor tensor = lay_out_tensor(dtype, shape);
     const uint64_t bytes = bytes_of(elements_of(shape), uint64_t{dtype.bits} * dtype.lanes);

@@ -18,6 +18,22 @@ namespace millrace {
 inline namespace v1 {
 namespace testing {
 
+inline void TableTest::set(const std::string& name, const std::string& text) {
+  for (uint32_t i = 0; i < declaration_->param_count; ++i) {
+    const mr_param& param = declaration_->params[i];
+    if (name != param.name) continue;
+    if (started_ && !(param.flags & MR_PARAM_LIVE)) throw std::runtime_error("parameter '" + name + "' is not live");
+    const ParamReading reading = read_param(param, text);
+    if (reading.problem != ParamProblem::none)
+      throw std::runtime_error("parameter '" + name + "': '" + text + "' is not " + reading.expected);
+    if (type_.set_param(self_, i, &reading.value) != MR_OK) throw std::runtime_error(error());
+    return;
+  }
+  std::vector<std::string> names;
+  for (uint32_t i = 0; i < declaration_->param_count; ++i) names.emplace_back(declaration_->params[i].name);
+  throw std::runtime_error("there is no parameter '" + name + "'; there are: " + listed_from(name, std::move(names)));
+}
+
 inline mr_status TableTest::bind() {
   if (bound_) return MR_OK;
   std::vector<uint32_t> edge_counts;
@@ -183,7 +199,7 @@ inline Result TableTest::settle(Firing& firing, mr_status status) {
     result.outputs[i].state = output.state;
     if (output.state == MR_OUTPUT_SILENT || !output.value || !output.value->header.present) continue;
     const bool forwarded = output.state == MR_OUTPUT_FORWARDED;
-    if (!forwarded && stream_) output.value->header.stream = *stream_;
+    if (!forwarded && stream_) output.value->header.stream = firing.tick.stream;
     result.outputs[i].value = forwarded ? firing.input_values[output.source] : Value(firing.blocks[i]);
   }
   for (size_t i = 0; i < firing.input_values.size(); ++i) {

@@ -39,8 +39,9 @@ class TableTest {
  public:
   // Constructs the handler and sets its parameters. Throws std::runtime_error with its sentence if it refuses.
   explicit TableTest(const mr_handler_type& type, std::initializer_list<Setting> settings = {}) : type_(type) {
-    host_ = {sizeof(mr_host), MR_ABI_VERSION, &allocate, &modify,         &adopt,     &defer, &publish,        &fail,
-             &log,            &now,           &borrow,   &give_borrowed, &give_back, &count, &allocate_items, &fail_item};
+    host_ = {sizeof(mr_host), MR_ABI_VERSION, &allocate, &modify, &adopt,         &defer,     &publish,
+             &fail,           &log,           &now,      &borrow, &give_borrowed, &give_back, &count,
+             &allocate_items, &fail_item};
     const bool created = type_.create(&host_, this, &self_, &declaration_) == MR_OK;
     if (!created) throw std::runtime_error(error().empty() ? "the constructor failed" : error());
     entries_.resize(declaration_->port_count);
@@ -61,21 +62,7 @@ class TableTest {
   }
 
   // Sets a parameter from text. After the first tick it must be declared live.
-  void set(const std::string& name, const std::string& text) {
-    for (uint32_t i = 0; i < declaration_->param_count; ++i) {
-      const mr_param& param = declaration_->params[i];
-      if (name != param.name) continue;
-      if (started_ && !(param.flags & MR_PARAM_LIVE)) throw std::runtime_error("parameter '" + name + "' is not live");
-      const ParamReading reading = read_param(param, text);
-      if (reading.problem != ParamProblem::none)
-        throw std::runtime_error("parameter '" + name + "': '" + text + "' is not " + reading.expected);
-      if (type_.set_param(self_, i, &reading.value) != MR_OK) throw std::runtime_error(error());
-      return;
-    }
-    std::vector<std::string> names;
-    for (uint32_t i = 0; i < declaration_->param_count; ++i) names.emplace_back(declaration_->params[i].name);
-    throw std::runtime_error("there is no parameter '" + name + "'; there are: " + listed_from(name, std::move(names)));
-  }
+  void set(const std::string& name, const std::string& text);
 
   // Lets pictures and tensors be smaller than those of the first tick: their sizes are planned as bounds. Call it
   // before the first tick.
@@ -250,8 +237,7 @@ class TableTest {
   void call_items(const std::vector<std::shared_ptr<Firing>>& items);
   // Lays the items' tensors of a dense input into one piece.
   std::shared_ptr<Block> lay_together(const std::vector<std::shared_ptr<Firing>>& items, uint32_t input) const;
-  // Moves what an item has in a piece with others into a block of its own.
-  void take_apart(Firing& item);
+  void take_apart(Firing& item); // moves what it has in a piece with others into blocks of its own
   Result empty_result(const Firing& firing) const;
   Result refused(mr_status status) const;
   // Collects what a firing published and checks it. mutex_ is held where other threads may publish.
