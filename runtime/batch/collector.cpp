@@ -210,7 +210,7 @@ void Collector::form(const Choice& choice, int64_t now_ns) {
   }
   if (firing.items.empty()) return;
   const ServiceCurve& curve = forecast_.curve();
-  const size_t bucket = curve.bucket_for(std::max(firing.rows, choice.bucket_items));
+  const size_t bucket = curve.bucket_for(firing.rows);
   firing.slot = slot;
   firing.ordinal = firings_formed_++;
   firing.bucket_items = curve.items(bucket);
@@ -248,7 +248,7 @@ const Step& Collector::next(int64_t now_ns) {
   return step_;
 }
 
-void Collector::firing_ended(uint32_t slot, int64_t now_ns) {
+void Collector::firing_ended(uint32_t slot, int64_t now_ns, bool completed) {
   MR_ASSERT(slot < group_.in_flight && slot_used_[slot], "a firing ends once");
   const Firing& firing = firings_[slot];
   int64_t oldest_ns = kNever;
@@ -259,7 +259,7 @@ void Collector::firing_ended(uint32_t slot, int64_t now_ns) {
     oldest_ns = std::min(oldest_ns, item.given_ns);
   }
   slot_used_[slot] = false;
-  forecast_.ended(slot, now_ns);
+  forecast_.ended(slot, now_ns, completed);
   rule_.ended({now_ns, firing.rows, firing.bucket_items, oldest_ns, slot_due_ns_[slot]}, forecast_);
 }
 

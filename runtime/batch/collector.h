@@ -14,8 +14,11 @@
 //     const Step& step = collector.next(now_ns);
 //     for (const Dropped& dropped : step.dropped) settle it empty, with its cause;
 //     if (step.firing == nullptr) { look again at step.look_again_ns; break; }
-//     issue step.firing; later, once: collector.firing_ended(step.firing->slot, now_ns);
+//     issue step.firing; once it is done, read its items, then collector.firing_ended(step.firing->slot, now_ns);
 //   }
+//
+// Two firings under way may end in either order. The items of a stream leave in their order; that they also settle in
+// it is the caller's matter, as is what a failed firing means for its items (B10).
 //
 // Order (B7): an item's place in the line is its deadline less `priority` per cent of the budget, ties by stream. So
 // old items of any stream go before new ones of a preferred one. The items of one stream leave in the order in which
@@ -63,7 +66,7 @@ struct Item {
 
 struct Firing {
   uint32_t slot = 0;         // below in_flight; free again after firing_ended
-  uint64_t ordinal = 0;      // of this collector, from 0
+  uint64_t ordinal = 0;      // counts the firings of this collector, from 0
   uint32_t rows = 0;         // places that are filled
   uint32_t bucket_items = 0; // places that the firing is made for
   std::vector<Item> items;   // in the line's order; it stands until firing_ended
@@ -103,9 +106,10 @@ class Collector {
   // or a drop. `media_ns`: the item's media time, which only Order::media_time reads.
   [[nodiscard]] bool give(uint32_t stream, uint64_t ordinal, int64_t now_ns, uint32_t rows = 1, int64_t media_ns = 0);
   const Step& next(int64_t now_ns);
-  void firing_ended(uint32_t slot, int64_t now_ns);
+  // `completed`: false if its call failed, so that its time says nothing of other firings.
+  void firing_ended(uint32_t slot, int64_t now_ns, bool completed = true);
 
-  // For items that are given from now on (B16).
+  // For items that are given from now on (B16); a Controller is told too.
   void set_budget(int64_t budget_ns) { group_.budget_ns = budget_ns; }
 
   uint32_t inside(uint32_t stream) const { return streams_[stream].count + streams_[stream].under_way; }

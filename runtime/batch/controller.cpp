@@ -112,7 +112,6 @@ Choice Controller::choose(const Waiting& waiting) const {
   }
   if (budget_.drop_late && least_budget_ns(forecast) <= budget_.budget_ns)
     choice.drop_due_before_ns = ends.added_ns + margin;
-  choice.bucket_items = curve.items(next.bucket);
   const int64_t latest_ns =
       waiting.deadline_ns - clear_ns(curve, waiting.rows, most) - margin - forecast.busy_for_ns(waiting.now_ns);
   const bool enough = waiting.a_stream_is_full || waiting.rows >= curve.items(std::min(limit_, most));

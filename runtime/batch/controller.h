@@ -24,7 +24,7 @@ namespace millrace::batch {
 
 struct Budget {
   int64_t budget_ns = 0;
-  double use_max = 0.8; // of the device; less where others have a part of it
+  double use_max = 0.8; // part of the device; less where others have a part of it
   bool drop_late = true;
 };
 

@@ -48,11 +48,16 @@ void Forecast::started(uint32_t slot, size_t bucket, int64_t now_ns) {
   predict_ends(now_ns);
 }
 
-void Forecast::ended(uint32_t slot, int64_t now_ns) {
+void Forecast::ended(uint32_t slot, int64_t now_ns, bool completed) {
   Flight& flight = flights_[slot];
   come_to(now_ns);
   flight.active = false;
   --under_way_;
+  if (completed) learn(flight, now_ns);
+  predict_ends(now_ns);
+}
+
+void Forecast::learn(const Flight& flight, int64_t now_ns) {
   const double predicted_ns = static_cast<double>(flight.end_ns - flight.issued_ns);
   const double ratio = static_cast<double>(now_ns - flight.issued_ns) / std::max(1.0, predicted_ns);
   note_error(now_ns - flight.end_ns);
@@ -62,7 +67,6 @@ void Forecast::ended(uint32_t slot, int64_t now_ns) {
     errors_filled_ = errors_next_ = 0;
     margin_ns_ = kMarginLeast;
   }
-  predict_ends(now_ns);
 }
 
 void Forecast::come_to(int64_t now_ns) {

@@ -24,8 +24,8 @@ class Forecast {
   uint32_t under_way() const { return under_way_; }
 
   struct Ends {
-    int64_t added_ns = 0; // of the firing that is added
-    int64_t other_ns = 0; // of the one under way, if there is one
+    int64_t added_ns = 0; // the end of the firing that is added
+    int64_t other_ns = 0; // the end of the one under way, if there is one
   };
   // The ends if a firing of this bucket were issued now and took its 95th percentile.
   Ends ends_with(int64_t now_ns, size_t bucket) const;
@@ -34,7 +34,8 @@ class Forecast {
 
   // `slot`: below kInFlightMost, free.
   void started(uint32_t slot, size_t bucket, int64_t now_ns);
-  void ended(uint32_t slot, int64_t now_ns);
+  // `completed`: false where nothing is learnt from it.
+  void ended(uint32_t slot, int64_t now_ns, bool completed = true);
 
  private:
   static constexpr size_t kErrors = 256, kErrorsAnew = 16;
@@ -43,7 +44,7 @@ class Forecast {
     bool active = false, shared = false; // shared: another one was under way at some time
     size_t bucket = 0;
     int64_t issued_ns = 0, end_ns = 0; // as predicted
-    double left_ns = 0;                // of its work alone, at since_ns
+    double left_ns = 0;                // the work that was left at since_ns, in ns alone
     int64_t since_ns = 0;
   };
   struct Work {
@@ -53,6 +54,7 @@ class Forecast {
   double left_of(const Flight& flight, int64_t now_ns) const;
   void come_to(int64_t now_ns);
   void predict_ends(int64_t now_ns);
+  void learn(const Flight& flight, int64_t now_ns);
   void note_error(int64_t ns);
 
   ServiceCurve curve_;

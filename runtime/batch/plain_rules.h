@@ -15,7 +15,7 @@ class FixedRule final : public Rule {
   FixedRule(uint32_t size, int64_t wait_ns) : size_(size), wait_ns_(wait_ns) {}
   Choice choose(const Waiting& waiting) const override {
     Choice choice;
-    const uint32_t rows = choice.bucket_items = std::min(waiting.rows, size_);
+    const uint32_t rows = std::min(waiting.rows, size_);
     if (waiting.rows >= size_ || (wait_ns_ != kNever && waiting.now_ns - waiting.oldest_ns >= wait_ns_)) {
       choice.fire = rows;
     } else {
@@ -36,7 +36,7 @@ class FreeRule final : public Rule {
   explicit FreeRule(uint32_t max) : max_(max) {}
   Choice choose(const Waiting& waiting) const override {
     Choice choice;
-    choice.fire = choice.bucket_items = std::min(waiting.rows, max_);
+    choice.fire = std::min(waiting.rows, max_);
     return choice;
   }
 

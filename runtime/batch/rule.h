@@ -25,8 +25,8 @@ struct Waiting {
 struct Choice {
   // Items that would be done by then at the earliest, and must be done before, are dropped. kAlways: none.
   int64_t drop_due_before_ns = kAlways;
-  // Fire the items that fill at most so many places, in a firing for `bucket_items`. 0: fire nothing yet.
-  uint32_t fire = 0, bucket_items = 0;
+  // Fire the items that fill at most so many places, in the smallest bucket with room for them. 0: fire nothing yet.
+  uint32_t fire = 0;
   // If nothing is fired: choose again at this time, or earlier where the state changes. kNever: only then.
   int64_t look_again_ns = kNever;
   // If `fire` is 0: so many fire at once if no stream can give an item before look_again_ns. 0: they wait all the same.

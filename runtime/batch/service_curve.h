@@ -51,14 +51,14 @@ class ServiceCurve {
   void observe_paired(size_t bucket, double ratio);
 
  private:
-  static constexpr size_t kSamples = 64, kMeasured = 24, kRecent = 8; // what was measured counts as 24 samples
+  static constexpr size_t kSamples = 64, kMeasured = 24, kRecent = 8; // a measurement counts as 24 samples
   struct Bucket {
     uint32_t items = 1;
     int64_t median_ns = 0, p95_ns = 0; // as they are told
     double paired_speed = 0.5, measured_paired_speed = 0.5;
     std::array<int64_t, kSamples> samples = {};
     size_t filled = 0, next = 0;
-    int64_t own_median_ns = 0, own_p95_ns = 0;   // of the samples
+    int64_t own_median_ns = 0, own_p95_ns = 0;   // from the samples
     int64_t base_median_ns = 0, base_p95_ns = 0; // as it was measured, or when the device changed
   };
   void add_sample(Bucket& bucket, int64_t ns);

@@ -13,7 +13,7 @@ Choice GreedyThatDrops::choose(const Waiting& waiting) const {
   size_t bucket = 0;
   while (bucket + 1 < curve.count() && curve.items(bucket + 1) <= waiting.rows) ++bucket;
   Choice choice;
-  choice.fire = choice.bucket_items = curve.items(bucket);
+  choice.fire = curve.items(bucket);
   choice.drop_due_before_ns =
       waiting.forecast.ends_with(waiting.now_ns, bucket).added_ns + waiting.forecast.margin_ns();
   return choice;
@@ -21,7 +21,7 @@ Choice GreedyThatDrops::choose(const Waiting& waiting) const {
 
 Choice Aimd::choose(const Waiting& waiting) const {
   Choice choice;
-  choice.fire = choice.bucket_items = std::min(waiting.rows, static_cast<uint32_t>(size_));
+  choice.fire = std::min(waiting.rows, static_cast<uint32_t>(size_));
   return choice;
 }
 

@@ -13,7 +13,7 @@ namespace millrace::cli {
 struct BatchCell {
   batch::Pattern pattern;
   int64_t budget_ms;
-  int load_percent;                     // of the device's capacity
+  int load_percent;                     // per cent of the device's capacity
   std::vector<batch::Outcome> outcomes; // by rule; empty if the cell was left out
 };
 

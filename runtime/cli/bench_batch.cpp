@@ -44,7 +44,7 @@ void print_tables(const std::vector<BatchCell>& cells, const std::vector<std::st
                                           cells.begin());
     std::printf("\n%s, budget %ld ms: p99 ms/device use\n%-27s", batch::name_of(cells[from].pattern),
                 static_cast<long>(cells[from].budget_ms), "load");
-    for (size_t c = from; c < to; ++c) std::printf("%11d %%   ", cells[c].load_percent);
+    for (size_t c = from; c < to; ++c) std::printf(" %8d %%     ", cells[c].load_percent);
     std::printf("\n");
     for (size_t r = 0; r < rules.size(); ++r) {
       std::printf("%-27s", rules[r].c_str());

@@ -180,6 +180,18 @@ TEST_CASE(
   }
 }
 
+TEST_CASE("B9: an item that a preferred one went before is dropped by its own deadline, not by its place in the line") {
+  Controller rule({10 * kMs, 0.8, true}, 100, 10 * kMs);
+  Collector collector(group_of(2, 10 * kMs), ServiceCurve(even_curve()), rule);
+  collector.stream_added(0, {10 * kMs, 90, 4}, 0);
+  collector.stream_added(1, {10 * kMs, 0, 4}, 0);
+  CHECK(collector.give(1, 0, 0));
+  CHECK(collector.give(0, 0, 9 * kMs)); // both stand at 10 ms; this one may be done until 19 ms
+  const Step& step = collector.next(9'900'000);
+  CHECK(words(step.firing) == "0:0");
+  CHECK(dropped_words(step) == "1:0 late");
+}
+
 TEST_CASE(
     "B11: what a failed stream has waiting is dropped, what it has under way ends with its firing, and its place is "
     "free then") {

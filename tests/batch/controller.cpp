@@ -90,6 +90,46 @@ TEST_CASE("waiting ends when the line must begin in order to be done by the olde
   CHECK(words(fed.collector.next(step.look_again_ns).firing) == "0:0 1:1 2:2");
 }
 
+TEST_CASE("beside a firing that is under way waiting ends earlier by what that one still takes") {
+  std::vector<BucketTime> measured = even_curve();
+  for (BucketTime& bucket : measured) bucket.paired_ns = bucket.median_ns * 80 / 100;
+  Controller rule({50 * kMs, 0.8, true}, 5000, 10 * kMs);
+  Collector collector({64, 2, 50 * kMs, Order::deadline}, ServiceCurve(measured), rule);
+  add_streams(collector, 64, {10 * kMs, 0, kAllowanceMost});
+  for (uint32_t s = 0; s < 4; ++s) CHECK(collector.give(s, 0, 0));
+  CHECK(collector.next(0).firing->rows == 4);
+  for (uint32_t s = 4; s < 7; ++s) CHECK(collector.give(s, 0, 0));
+  CHECK(collector.next(0).look_again_ns == 50 * kMs - 600'000 - 200'000 - 600'000);
+}
+
+TEST_CASE("waiting ends in time for all firings that clear the line, not for the first alone") {
+  Controller rule({50 * kMs, 0.8, true}, 5800, 10 * kMs); // sixteen keep the device below its share
+  Collector collector({64, 1, 50 * kMs, Order::deadline}, ServiceCurve(device_curve()), rule);
+  add_streams(collector, 64, {10 * kMs, 0, kAllowanceMost});
+  for (uint32_t s = 0; s < 5; ++s) CHECK(collector.give(s, 0, 0));
+  CHECK(collector.next(0).look_again_ns == 50 * kMs - 638'000 - 328'000 - 200'000);
+}
+
+TEST_CASE("a limit is lowered only once a lower one has been enough for half a second") {
+  Fed fed(5000, 50 * kMs);
+  fed.give_all(0, 1, 0);
+  const auto limit = [&] { return fed.rule.limit_items(fed.collector.forecast()); };
+  CHECK(limit() == 4);
+  int64_t now = 0;
+  const auto give_slowly_until = [&](int64_t until) { // 100 items per second
+    for (; now < until; now += 10 * kMs) {
+      fed.give_all(now, 1, 0);
+      while (const Firing* firing = fed.collector.next(now).firing)
+        fed.collector.firing_ended(firing->slot, now + 200'000 + 100'000 * int64_t{firing->bucket_items});
+    }
+  };
+  give_slowly_until(500 * kMs); // 2,600 items per second are counted by now, and two at a time would be enough
+  CHECK(fed.rule.rate() < 3000);
+  CHECK(limit() == 4);
+  give_slowly_until(1000 * kMs);
+  CHECK(limit() == 1);
+}
+
 TEST_CASE("the largest firing takes at most half the budget") {
   Fed fed(50'000, 4 * kMs); // 16 items take 1.8 ms and 32 take 3.4
   fed.give_all(0, 60, 0);
@@ -175,6 +215,28 @@ TEST_CASE("with an exact curve and periodic arrivals nothing is late or dropped 
     CAPTURE(load);
     CHECK(outcome.came > 0);
     CHECK(outcome.in_time == outcome.came);
+  }
+}
+
+TEST_CASE("where pairs gain nothing, whatever the curve says, p99 is within the budget all the same") {
+  for (const Pattern pattern : {Pattern::any_phase, Pattern::poisson}) {
+    for (const int load_percent : {10, 50, 90, 120}) {
+      Scenario scenario;
+      scenario.pattern = pattern;
+      scenario.budget_ns = 15 * kMs;
+      scenario.rate = capacity(device_curve()) * load_percent / 100;
+      scenario.in_flight = 2;
+      scenario.pairs_gain = false;
+      scenario.duration_ns = 3000 * kMs;
+      scenario.measured_from_ns = 500 * kMs;
+      scenario.measured_to_ns = 2800 * kMs;
+      Controller rule({scenario.budget_ns, 0.8, true}, scenario.rate, std::llround(64e9 / scenario.rate));
+      const Outcome outcome = simulate(scenario, device_curve(), rule);
+      CAPTURE(name_of(pattern));
+      CAPTURE(load_percent);
+      CHECK(outcome.p99_ms <= 15);
+      CHECK(outcome.in_time_share() > (load_percent > 100 ? 0.8 : 0.97));
+    }
   }
 }
 

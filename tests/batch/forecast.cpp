@@ -32,6 +32,19 @@ TEST_CASE("two firings delay each other, and what is left of the second goes on 
   CHECK(forecast.busy_for_ns(1'300'000) == 500'000);
 }
 
+TEST_CASE("firings that shared the device teach the speed of pairs, and no time") {
+  Forecast forecast(one_bucket());
+  for (int64_t i = 0; i < 20; ++i) {
+    const int64_t now = i * 10 * kMs;
+    forecast.started(0, 0, now);
+    forecast.started(1, 0, now);
+    forecast.ended(1, now + 2 * kMs);
+    forecast.ended(0, now + 2 * kMs);
+  }
+  CHECK(forecast.curve().median_ns(0) == kMs);
+  CHECK(forecast.curve().paired_speed(0) == doctest::Approx(0.5).epsilon(0.1));
+}
+
 TEST_CASE("the margin is p99 of the errors, and 0.2 ms at least") {
   Forecast forecast(one_bucket());
   int64_t now = 0;
@@ -46,6 +59,17 @@ TEST_CASE("the margin is p99 of the errors, and 0.2 ms at least") {
   CHECK(forecast.margin_ns() == 200'000);
   for (int i = 0; i < 256; ++i) fire(i % 20 == 0 ? 3 * kMs : 1'000);
   CHECK(forecast.margin_ns() > 2'990'000);
+}
+
+TEST_CASE("B10: a firing that failed teaches nothing") {
+  Forecast forecast(one_bucket());
+  for (int64_t i = 0; i < 20; ++i) {
+    forecast.started(0, 0, i * 10 * kMs);
+    forecast.ended(0, i * 10 * kMs + 5 * kMs, false);
+  }
+  CHECK(forecast.under_way() == 0);
+  CHECK(forecast.curve().median_ns(0) == kMs);
+  CHECK(forecast.margin_ns() == 200'000);
 }
 
 TEST_CASE("errors from before the device became slower are forgotten") {

@@ -67,8 +67,14 @@ TEST_CASE("pairs that gain nothing are believed in no more, and tried again afte
   CHECK(curve.paired_speed(0) > 0.6); // one firing that was held up
   for (int i = 0; i < 20; ++i) curve.observe_paired(0, 1.25);
   CHECK(curve.paired_speed(0) < 0.5);
-  for (int i = 0; i < 500; ++i) curve.observe(0, 1.0);
-  CHECK(curve.paired_speed(0) > 0.55);
+  SUBCASE("slowly") {
+    for (int i = 0; i < 500; ++i) curve.observe(0, 1.0);
+    CHECK(curve.paired_speed(0) > 0.55);
+  }
+  SUBCASE("at once where the device has changed") {
+    while (!curve.observe(1, 2.0)) continue;
+    CHECK(curve.paired_speed(0) == doctest::Approx(0.625));
+  }
 }
 
 } // namespace

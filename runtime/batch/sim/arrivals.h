@@ -33,7 +33,7 @@ class Arrivals {
  private:
   Pattern pattern_;
   uint32_t streams_;
-  int64_t period_ns_; // of one stream
+  int64_t period_ns_; // the period of one stream
   Random random_;
   std::vector<Arrival> cycle_; // the first item of each stream, where they are periodic
   uint64_t count_ = 0;

@@ -7,12 +7,17 @@ namespace millrace::batch {
 
 namespace {
 
+std::vector<BucketTime> without_gain(std::vector<BucketTime> device) {
+  for (BucketTime& bucket : device) bucket.paired_ns = 0;
+  return device;
+}
+
 class Simulation {
  public:
   Simulation(const Scenario& scenario, const std::vector<BucketTime>& device, Rule& rule)
       : scenario_(scenario),
         arrivals_(scenario.pattern, scenario.streams, scenario.rate, scenario.seed),
-        device_(device, scenario.seed + 1, scenario.spread),
+        device_(scenario.pairs_gain ? device : without_gain(device), scenario.seed + 1, scenario.spread),
         collector_({scenario.streams, scenario.in_flight, scenario.budget_ns, Order::deadline}, measured_curve(device),
                    rule),
         ordinals_(scenario.streams) {

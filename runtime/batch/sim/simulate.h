@@ -22,6 +22,7 @@ struct Scenario {
   uint32_t in_flight = 1;
   uint64_t seed = 1;
   double spread = Device::kSpread;
+  bool pairs_gain = true;        // false: two firings at a time go at half speed each, whatever the curve says of them
   int64_t slower_at_ns = kNever; // the device takes `slower` times as long from then on
   double slower = 1;
 };
