@@ -146,6 +146,27 @@ TEST_CASE("B6: a stream that has used its allowance ends the waiting") {
   CHECK(words(collector.next(0).firing) == "0:0 0:1");
 }
 
+TEST_CASE("B6: a stream whose item was dropped is full no more") {
+  Controller rule({10 * kMs, 0.8, true}, 5000, 10 * kMs);
+  Collector collector({2, 1, 10 * kMs, Order::deadline}, ServiceCurve(even_curve()), rule);
+  collector.stream_added(0, {10 * kMs, 0, 1}, 0);
+  collector.stream_added(1, {10 * kMs, 0, 4}, 0);
+  CHECK(collector.give(0, 0, 0));
+  CHECK(test::dropped_words(collector.next(20 * kMs)) == "0:0 late");
+  CHECK(collector.give(1, 0, 20 * kMs));
+  CHECK(words(collector.next(20 * kMs).firing) == "none");
+}
+
+TEST_CASE("B8: where all streams have given and the next comes after the wait, what is there fires") {
+  Controller rule({50 * kMs, 0.8, true}, 5000, 10 * kMs);
+  Collector collector({2, 1, 50 * kMs, Order::deadline}, ServiceCurve(even_curve()), rule);
+  add_streams(collector, 2, {100 * kMs, 0, 4});
+  CHECK(collector.give(0, 0, 90 * kMs));
+  CHECK(words(collector.next(90 * kMs).firing) == "none"); // the other stream is expected at 100 ms
+  CHECK(collector.give(1, 0, 100 * kMs));
+  CHECK(words(collector.next(100 * kMs).firing) == "0:0 1:0");
+}
+
 TEST_CASE("a second firing goes beside the first where pairs get more done and the first is not made late") {
   const auto second_fires = [](int64_t paired_percent, int64_t budget_ns) {
     std::vector<BucketTime> measured = even_curve();

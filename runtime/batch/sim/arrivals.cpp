@@ -20,8 +20,9 @@ Arrivals::Arrivals(Pattern pattern, uint32_t streams, double rate, uint64_t seed
   if (pattern != Pattern::any_phase && pattern != Pattern::in_phase) return;
   for (uint32_t s = 0; s < streams; ++s)
     cycle_.push_back({pattern == Pattern::in_phase ? 0 : random_.between(0, period_ns_ - 1), s});
-  std::stable_sort(cycle_.begin(), cycle_.end(),
-                   [](const Arrival& left, const Arrival& right) { return left.at_ns < right.at_ns; });
+  std::sort(cycle_.begin(), cycle_.end(), [](const Arrival& left, const Arrival& right) {
+    return left.at_ns != right.at_ns ? left.at_ns < right.at_ns : left.stream < right.stream;
+  });
 }
 
 Arrival Arrivals::next() {
