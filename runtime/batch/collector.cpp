@@ -65,16 +65,17 @@ void Collector::stream_removed(uint32_t stream) {
   of.state = State::none;
 }
 
-// The earliest time at which a stream that is waited for may give its next item (B8). kNever: there is no such stream.
-int64_t Collector::first_give_ns(int64_t now_ns) const {
-  int64_t first_ns = kNever;
+// The time from which on no stream is waited for that could give an item before `until_ns` (B8), if none gives one
+// meanwhile: now or earlier if there is none already, `until_ns` at the latest.
+int64_t Collector::alone_from_ns(int64_t now_ns, int64_t until_ns) const {
+  int64_t from_ns = now_ns;
   for (const Stream& of : streams_) {
     if (of.state != State::live || is_full(of)) continue;
-    if (of.terms.period_ns == 0) return now_ns;
+    if (of.terms.period_ns == 0) return until_ns;
     const int64_t expected_ns = of.last_ns + of.terms.period_ns;
-    if (now_ns - expected_ns < 2 * of.terms.period_ns) first_ns = std::min(first_ns, std::max(now_ns, expected_ns));
+    if (expected_ns < until_ns) from_ns = std::max(from_ns, expected_ns + 2 * of.terms.period_ns);
   }
-  return first_ns;
+  return std::min(from_ns, until_ns);
 }
 
 // ---- the line ------------------------------------------------------------------------------------------------------
@@ -236,12 +237,15 @@ const Step& Collector::next(int64_t now_ns) {
       drop_first(DropCause::late);
       continue;
     }
-    if (choice.fire == 0 && choice.fire_if_alone > 0 && first_give_ns(now_ns) >= choice.look_again_ns)
-      choice.fire = choice.fire_if_alone;
-    if (choice.fire > 0)
+    step_.look_again_ns = choice.look_again_ns;
+    if (choice.fire == 0 && choice.fire_if_alone > 0) {
+      step_.look_again_ns = alone_from_ns(now_ns, choice.look_again_ns);
+      if (step_.look_again_ns <= now_ns) choice.fire = choice.fire_if_alone;
+    }
+    if (choice.fire > 0) {
+      step_.look_again_ns = kNever;
       form(choice, now_ns);
-    else
-      step_.look_again_ns = choice.look_again_ns;
+    }
     if (choice.fire == 0 || step_.firing != nullptr) break;
   }
   step_.dropped = dropped_;

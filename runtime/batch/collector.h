@@ -139,7 +139,7 @@ class Collector {
   void drop_failed();
   void drop_first(DropCause cause);
   void form(const Choice& choice, int64_t now_ns);
-  int64_t first_give_ns(int64_t now_ns) const;
+  int64_t alone_from_ns(int64_t now_ns, int64_t until_ns) const;
   uint32_t free_slot() const;
 
   Group group_;

@@ -97,6 +97,7 @@ TEST_CASE("B8: streams that are overdue, stalled, ended or full are not waited f
   };
   SUBCASE("a stream whose item is due is waited for until it is overdue by twice its period") {
     CHECK_FALSE(gives_alone(0, 29 * kMs));
+    CHECK(collector.next(29 * kMs).look_again_ns == 30 * kMs);
     CHECK(words(collector.next(30 * kMs).firing) == "0:0");
   }
   SUBCASE("stalled, until it has returned") {

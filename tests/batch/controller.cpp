@@ -53,7 +53,7 @@ struct Fed {
   Fed(double rate, int64_t budget_ns)
       : rule({budget_ns, 0.8, true}, rate, 10 * kMs),
         collector({64, 1, budget_ns, Order::deadline}, ServiceCurve(even_curve()), rule) {
-    add_streams(collector, 64, {10 * kMs, 0, kAllowanceMost});
+    add_streams(collector, 64, {20 * kMs, 0, kAllowanceMost});
   }
   void give_all(int64_t from_ns, uint32_t count, int64_t gap_ns) {
     for (uint32_t i = 0; i < count; ++i) {
@@ -95,7 +95,7 @@ TEST_CASE("beside a firing that is under way waiting ends earlier by what that o
   for (BucketTime& bucket : measured) bucket.paired_ns = bucket.median_ns * 80 / 100;
   Controller rule({50 * kMs, 0.8, true}, 5000, 10 * kMs);
   Collector collector({64, 2, 50 * kMs, Order::deadline}, ServiceCurve(measured), rule);
-  add_streams(collector, 64, {10 * kMs, 0, kAllowanceMost});
+  add_streams(collector, 64, {20 * kMs, 0, kAllowanceMost});
   for (uint32_t s = 0; s < 4; ++s) CHECK(collector.give(s, 0, 0));
   CHECK(collector.next(0).firing->rows == 4);
   for (uint32_t s = 4; s < 7; ++s) CHECK(collector.give(s, 0, 0));
@@ -105,7 +105,7 @@ TEST_CASE("beside a firing that is under way waiting ends earlier by what that o
 TEST_CASE("waiting ends in time for all firings that clear the line, not for the first alone") {
   Controller rule({50 * kMs, 0.8, true}, 5800, 10 * kMs); // sixteen keep the device below its share
   Collector collector({64, 1, 50 * kMs, Order::deadline}, ServiceCurve(device_curve()), rule);
-  add_streams(collector, 64, {10 * kMs, 0, kAllowanceMost});
+  add_streams(collector, 64, {20 * kMs, 0, kAllowanceMost});
   for (uint32_t s = 0; s < 5; ++s) CHECK(collector.give(s, 0, 0));
   CHECK(collector.next(0).look_again_ns == 50 * kMs - 638'000 - 328'000 - 200'000);
 }
