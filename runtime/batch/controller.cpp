@@ -75,9 +75,8 @@ size_t Controller::cap(const Forecast& forecast) const {
   return cap;
 }
 
-size_t Controller::limit_for_load(const Forecast& forecast) const {
+size_t Controller::limit_for_load(const Forecast& forecast, size_t most) const {
   const ServiceCurve& curve = forecast.curve();
-  const size_t most = cap(forecast);
   const auto busy = [&](size_t bucket) {
     return load_.rate() * static_cast<double>(curve.median_ns(bucket)) / 1e9 / curve.items(bucket);
   };
@@ -91,7 +90,7 @@ size_t Controller::limit_for_load(const Forecast& forecast) const {
 
 void Controller::gave(int64_t now_ns, uint32_t rows, const Forecast& forecast) {
   load_.add(now_ns, rows);
-  const size_t wanted = limit_for_load(forecast);
+  const size_t wanted = limit_for_load(forecast, cap(forecast));
   if (wanted < limit_ && lower_since_ns_ == kNever) lower_since_ns_ = now_ns;
   if (wanted < limit_ && now_ns - lower_since_ns_ < kLowerAfter) return;
   limit_ = wanted;

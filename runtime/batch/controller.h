@@ -61,13 +61,17 @@ class Controller final : public Rule {
   // The places that are waited for, and items per second (B17).
   uint32_t limit_items(const Forecast& forecast) const { return forecast.curve().items(limit_); }
   double rate() const { return load_.rate(); }
+  // True if the load asks for larger firings than the budget allows; else the load has set the limit.
+  bool budget_sets_limit(const Forecast& forecast) const {
+    return limit_for_load(forecast, forecast.curve().count() - 1) > cap(forecast);
+  }
 
  private:
   static constexpr int64_t kLowerAfter = 500'000'000, kWindowLeast = 1'000'000'000, kWindowMost = 4'000'000'000;
   static constexpr double kNearTheLeast = 1.15, kPairGain = 1.02;
   int64_t margin_ns(const Forecast& forecast) const;
   size_t cap(const Forecast& forecast) const;
-  size_t limit_for_load(const Forecast& forecast) const;
+  size_t limit_for_load(const Forecast& forecast, size_t most) const;
 
   Budget budget_;
   LoadMeter load_;
