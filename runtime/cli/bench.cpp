@@ -158,11 +158,11 @@ struct Bench {
   std::vector<Row> (*run_on)(const std::string& domain) = nullptr; // in place of `run`: called once for each device
 };
 constexpr Bench kBenches[] = {
-    {"chain", &bench_chain},      {"handover", &bench_handover},         {"fanout", &bench_fanout},
-    {"clock", &bench_clock},      {"streams", &bench_streams},           {"pool", &bench_pool},
-    {"plan", &bench_plan},        {"placement", &bench_placement},       {"overlap", &bench_overlap},
-    {"trace", &bench_trace},      {"crossing", &bench_crossing},         {"net", &bench_net},
-    {"gpu", nullptr, &bench_gpu}, {"transfer", nullptr, &bench_transfer}};
+    {"chain", &bench_chain}, {"handover", &bench_handover},   {"fanout", &bench_fanout},
+    {"clock", &bench_clock}, {"streams", &bench_streams},     {"pool", &bench_pool},
+    {"plan", &bench_plan},   {"placement", &bench_placement}, {"overlap", &bench_overlap},
+    {"trace", &bench_trace}, {"crossing", &bench_crossing},   {"net", &bench_net},
+    {"batch", &bench_batch}, {"gpu", nullptr, &bench_gpu},    {"transfer", nullptr, &bench_transfer}};
 
 // The devices to measure; if there are none, `why` gets the reason.
 std::vector<std::string> domains_of(const std::string& devices, std::string& why) {
@@ -237,11 +237,12 @@ int run_benches(const std::vector<std::string>& names, const std::string& json_p
   std::printf("%-10s %-33s %-16s %10s %10s %6s %10s\n", "bench", "case", "metric", "p50", "p99", "unit", "n");
   const auto take = [&](const std::vector<Row>& measured) {
     for (const Row& row : measured) {
+      rows.push_back(row);
+      if (!row.printed) continue;
       const int digits = row.unit.empty() ? 3 : 1; // a ratio has no unit
       std::printf("%-10s %-33s %-16s %10.*f %10.*f %6s %10lu\n", row.bench.c_str(), row.variant.c_str(),
                   row.metric.c_str(), digits, row.p50, digits, row.p99, row.unit.c_str(),
                   static_cast<unsigned long>(row.n));
-      rows.push_back(row);
     }
   };
   for (const Bench* bench : wanted) {

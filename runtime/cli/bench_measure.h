@@ -18,7 +18,8 @@ namespace millrace::cli {
 struct Row {
   std::string bench, variant, metric, unit;
   double p50, p99;
-  uint64_t n; // number of samples
+  uint64_t n;          // number of samples
+  bool printed = true; // false: the benchmark prints tables of its own, and the row is in the JSON alone
 };
 
 // The same clock as the now_ns() of handlers.
@@ -58,6 +59,7 @@ bool is_simulated(const std::string& domain);
 Report run_on(const std::string& domain, graph::Graph graph, const exec::RunOptions& options, const mr_plugin& plugin);
 
 // The benchmarks that have a file of their own; the head of each file describes its rows.
+std::vector<Row> bench_batch();
 std::vector<Row> bench_fanout();
 std::vector<Row> bench_clock();
 std::vector<Row> bench_crossing();

@@ -102,6 +102,19 @@ The cases `placement, size …`: four handlers in a chain on the host, on a simu
 and in the best of the 16 placements, in virtual time. What the plan cannot know, such as a hop that is up to 20 % slower
 than it was told, is in there: `runtime/cli/bench_placement.cpp` says all of it.
 """
+BATCH_EXPLANATION = """\
+
+## Batches of many streams
+
+`build/millrace bench batch` simulates 64 streams that give items to one device, in virtual time and from one seed, so
+its figures are the same on every machine. All rules drive the runtime's own collector; "ours" is
+`runtime/batch/controller.h` ([0071](decisions/0071-a-batch-waits-for-the-size-that-the-load-needs.md)). The device is
+an H200 with a detector of 27 GFLOP an item, which does 8,300 items/s at most; `runtime/batch/sim/device.h` says how it
+is simulated. The load is in parts of that. A cell has p99 in ms from give to done, the part of the time in which the
+device works, and, where that is below 0.995, the part of all items that were done in time. The command prints this for
+periodic arrivals (in any phase, and in phase), Poisson and bursts, with budgets of 15, 50 and 100 ms. Here is Poisson
+with 50 ms:
+"""
 PEERS_EXPLANATION = """\
 ## Beside others
 
@@ -214,13 +227,39 @@ def own_lines(path):
              "`bench_*.cpp` beside it.\n",
              "| bench | case | metric | p50 | p99 | unit | n | goal (p50) | |", "|---|---|---|---|---|---|---|---|---|"]
     for row in rows:
+        if row["bench"] == "batch":
+            continue  # in a table of its own
         text, met = goal_of(row, rows) or ("", None)
         lines.append(f"| {row['bench']} | {row['case']} | {row['metric']} | {figure(row['p50'], row)} | {figure(row['p99'], row)} | "
                      f"{row['unit']} | {row['n']} | {text} | {'' if met is None else verdict(met)} |")
     lines += missed_lines(rows)
     if plot_placement.write(rows):
         lines.append(PLACEMENT_EXPLANATION)
-    return lines + [""]
+    return lines + batch_lines(rows) + [""]
+
+
+def batch_lines(rows):
+    """The table of rules for batches in one pattern of arrivals, and the goals over all of them; [] where it was not run."""
+    cells, goals = {}, []
+    for row in (row for row in rows if row["bench"] == "batch"):
+        if row["metric"] == "missed_cells":
+            goals.append(f"- {verdict(row['p50'] == 0)}: {row['case']} ({row['n'] - row['p50']:.0f} of {row['n']} cells)")
+            continue
+        pattern, budget, load, rule = row["case"].split(", ", 3)
+        if (pattern, budget) == ("Poisson", "50 ms"):
+            cells.setdefault(rule, {}).setdefault(load, {})[row["metric"]] = row
+    if not cells:
+        return []
+    loads = list(next(iter(cells.values())))
+    lines = [BATCH_EXPLANATION, f"| load | {' | '.join(loads)} |", "|---" * (len(loads) + 1) + "|"]
+    for rule, by_load in cells.items():
+        lines.append(f"| {rule} | {' | '.join(batch_cell(by_load[load]) for load in loads)} |")
+    return lines + ["", "Goals of ours, over all patterns, budgets and loads:", "", *goals]
+
+
+def batch_cell(metrics):
+    share = metrics["in_time"]["p50"]
+    return f"{metrics['wait']['p99']:.1f}/{metrics['device_use']['p50']:.2f}" + (f", {share:.2f}" if share < 0.995 else "")
 
 
 def missed_lines(rows):

@@ -2,8 +2,8 @@
 """Tests what write_performance.py makes of the page's parts that are measured by themselves."""
 import unittest
 
-from write_performance import (GPU_BEGIN, GPU_END, MEDIA_BEGIN, MEDIA_END, NET_BEGIN, NET_END, gpu_tables, with_gpu_tables,
-                               with_media_table, with_net_table)
+from write_performance import (GPU_BEGIN, GPU_END, MEDIA_BEGIN, MEDIA_END, NET_BEGIN, NET_END, batch_lines, gpu_tables,
+                               with_gpu_tables, with_media_table, with_net_table)
 
 PRINTED = """
 ### slope: time added by a handler
@@ -100,6 +100,28 @@ class WithNetTable(unittest.TestCase):
         page = with_net_table("# P\n", self.result(0.5, 1, ["ZeroMQ is not measured"]), "measured so")
         self.assertIn("\n- ZeroMQ is not measured\n" + NET_END, page)
         self.assertNotIn("not measured", with_net_table(page, self.result(0.5, 1), "measured so"))
+
+
+class BatchLines(unittest.TestCase):
+    def rows(self, missed):
+        rows = []
+        for case in ("Poisson, 15 ms, 10 %, ours", "Poisson, 50 ms, 10 %, greedy, drops", "Poisson, 50 ms, 120 %, greedy, drops"):
+            share = 0.83 if "120" in case else 0.999
+            for metric, p50, p99 in (("wait", 1, 48.96), ("device_use", 0.9, 0.9), ("in_time", share, share)):
+                rows.append({"bench": "batch", "case": case, "metric": metric, "p50": p50, "p99": p99, "n": 10})
+        rows.append({"bench": "batch", "case": "p99 within the budget", "metric": "missed_cells", "p50": missed, "p99": missed, "n": 96})
+        return rows
+
+    def test_the_table_has_one_pattern_and_budget_and_the_goals_say_where_they_are_missed(self):
+        lines = batch_lines(self.rows(2))
+        self.assertIn("| load | 10 % | 120 % |", lines)
+        self.assertIn("| greedy, drops | 49.0/0.90 | 49.0/0.90, 0.83 |", lines)
+        self.assertNotIn("| ours", "\n".join(lines))
+        self.assertIn("- **missed**: p99 within the budget (94 of 96 cells)", lines)
+        self.assertIn("- met: p99 within the budget (96 of 96 cells)", batch_lines(self.rows(0)))
+
+    def test_without_the_benchmark_there_is_no_table(self):
+        self.assertEqual(batch_lines([{"bench": "chain", "case": "10", "metric": "tick"}]), [])
 
 
 if __name__ == "__main__":

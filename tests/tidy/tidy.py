@@ -54,22 +54,23 @@ EDGES = {
     "observe": set(),
     "device": {"observe"},
     "memory": {"device", "observe"},
+    "batch": {"observe"},
     "plugin": {"observe"},
     "graph": {"plugin", "observe"},
     "plan": {"graph", "plugin", "memory", "device", "observe"},
-    "exec": {"plan", "graph", "plugin", "memory", "device", "observe"},
+    "exec": {"batch", "plan", "graph", "plugin", "memory", "device", "observe"},
     "net": {"device", "memory", "observe"},
     "fleet": {"net", "plan", "graph", "plugin", "memory", "device", "observe"},
     "embed": {"exec", "plan", "graph", "plugin", "memory", "device", "net", "fleet", "observe"},
     "node": {"embed", "exec", "plan", "graph", "plugin", "memory", "device", "net", "fleet", "observe"},
     "serve": {"embed", "exec", "plan", "graph", "plugin", "memory", "device", "net", "observe"},
-    "cli": {"serve", "node", "embed", "exec", "plan", "graph", "plugin", "memory", "device", "net", "fleet", "observe"},
+    "cli": {"batch", "serve", "node", "embed", "exec", "plan", "graph", "plugin", "memory", "device", "net", "fleet", "observe"},
 }
 # The registry holds the table of the built-in handlers, the CUDA module that of their kernels.
 INCLUDES_ALLOWED = {("plugin", "handlers/builtin.h"), ("device", "handlers/gpu/tables.h")}
 
 # The link's core takes bytes, time and random numbers as arguments, so that a simulator and a fuzzer run the same code.
-FOLDERS_WITHOUT_A_SYSTEM = ("runtime/net", "runtime/net/sim", "runtime/fleet")
+FOLDERS_WITHOUT_A_SYSTEM = ("runtime/net", "runtime/net/sim", "runtime/fleet", "runtime/batch", "runtime/batch/sim")
 SYSTEM_HEADERS = re.compile(r"(boost|openssl|sys|netinet|arpa|net)/|(unistd|fcntl|poll|netdb|chrono|random|thread|mutex|"
                             r"condition_variable|future|atomic|ctime|time|fstream|filesystem)(\.h)?$")
 
