@@ -299,6 +299,7 @@ bool admit_entry(PaceRun& pace) {
     ChannelRun& feed = *pace.feed;
     const std::lock_guard lock(feed.mutex);
     if (feed.count == 0) {
+      feed.dry.store(!feed.closed, std::memory_order_relaxed);
       if (feed.closed) end(pace);
       if (feed.epochs_over != pace.epochs_over.load(std::memory_order_relaxed)) {
         pace.epochs_over.store(feed.epochs_over, std::memory_order_release);

@@ -247,6 +247,7 @@ void end_epoch(SegmentRun& segment) {
     ChannelRun& channel = *segment.run->epoch.channels[step->plan->channel()];
     const std::lock_guard lock(channel.mutex);
     channel.epochs_over = over;
+    channel.dry.store(false, std::memory_order_relaxed);
   }
   segment.epochs_over.store(over, std::memory_order_release);
   segment.run->notify(segment);
