@@ -42,6 +42,7 @@ bool begin(PaceRun& pace) {
     source.rate = rate_of(*source.step);
     source.by_time = pace.clock->plan->takes_what_is_due(source.step->handler->facts);
   }
+  await_value(pace);
   // A live source may have been read before the start. Its clock ticks from then on, so older frames are no ticks and
   // not late either.
   const SourceState* const driver = live_driver(pace);

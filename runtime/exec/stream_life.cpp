@@ -133,6 +133,7 @@ void begin(PaceRun& pace) {
   skip_beats(pace);
   const int64_t media_ns = next_media_ns(pace);
   for (SourceState& source : clock.sources) source.begin_anew(media_ns);
+  await_value(pace);
   const bool comes = clock.place.vacant.exchange(false);
   if (!comes) ++clock.restarts;
   take_stage(pace, Stage::runs);
