@@ -24,8 +24,6 @@ namespace millrace::exec {
 
 namespace {
 
-// The ticks of one segment that a worker runs before it looks at its others.
-constexpr uint32_t kTicksAtOnce = 256;
 // One look in 16 goes beyond the worker's own segments: help comes within a microsecond.
 constexpr uint32_t kOthersMask = 15;
 // A clock read costs more than a try of a segment, so there is one read after this many tries.
@@ -160,7 +158,7 @@ bool Workers::try_segment(Worker& worker, SegmentRun& segment) {
   segment.trace = worker.trace;
   const plugin::UnderWayScope here({&name_call_in, &segment});
   if (worker.was_idle || (worker.has_beats && segment.took_ns > kWorthHelpNs)) call_help(worker, segment);
-  const bool moved = advance(segment, kTicksAtOnce);
+  const bool moved = run_turn(segment);
   if (moved && worker.has_beats) {
     const int64_t now = run_.now_ns();
     segment.took_ns = std::max(now - worker.now_ns, segment.took_ns - segment.took_ns / kTimesForgotten);
