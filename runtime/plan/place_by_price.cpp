@@ -75,7 +75,7 @@ class Pricing {
   // Numbers the tasks, in the order of their first handlers. Streams of a set are alike if their handlers have the same
   // choices; those of one template are one task then.
   void find_tasks() {
-    std::vector<uint32_t> kinds(draft_.handlers.size(), kNone); // of a stream's handlers: streams of a kind are alike
+    std::vector<uint32_t> kinds(draft_.handlers.size(), kNone); // by handler of a stream: streams of a kind are alike
     std::map<std::pair<std::string, std::string>, std::vector<uint32_t>> streams; // by set and name: its handlers
     for (const uint32_t h : draft_.order)
       if (!declared(h).stream.empty()) streams[{set_of(h), declared(h).stream}].push_back(h);

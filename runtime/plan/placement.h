@@ -44,7 +44,7 @@ struct Prices {
     uint32_t producer = 0;
     double bytes = 0;
     std::vector<uint32_t> readers; // tasks that read what it makes
-    double share = 1;              // of several streams, their sum
+    double share = 1;              // the sum, if several streams have such a buffer
     uint32_t streams = 1;          // streams with such a buffer
   };
 
