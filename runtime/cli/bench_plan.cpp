@@ -7,7 +7,8 @@
 //
 // streams: 64 streams of a chain of eight handlers, and in turns with it, in the same run, one chain of as many
 // handlers. `load` unfolds the streams too. `beside` is the total divided by that of the chain that was measured just
-// before; `print` makes the text of `millrace plan`.
+// before; `print` makes the text of `millrace plan`. With `priced`, six handlers of a stream, and as many of the chain,
+// may run on the host or on one device, and their prices are known.
 //
 // placement: the search that places so many handlers, each of which may run on the host and on one device. Every
 // handler reads from one or two of the four before it; costs and bytes are random.
@@ -64,9 +65,18 @@ graph::Graph mesh(uint32_t handlers) {
 
 constexpr uint32_t kStreams = 64, kPerStream = 8;
 
+// The chain with handlers that have a price on the host and on a device, in place of flow.pass.
+graph::Graph priced(graph::Graph graph) {
+  for (graph::Handler& handler : graph.handlers) {
+    if (handler.type != "flow.pass") continue;
+    handler.type = "test.work";
+    handler.params = {{"cpu_us", "20", {}, {}}, {"device_us", "10", {}, {}}};
+  }
+  return graph;
+}
+
 // A template for each handler of the chain.
-graph::Graph many_streams() {
-  graph::Graph graph = chain(kPerStream);
+graph::Graph many_streams(graph::Graph graph) {
   for (graph::Handler& handler : graph.handlers) handler.for_each = "cameras";
   graph::StreamSet set;
   set.name = "cameras";
@@ -87,7 +97,15 @@ void add_rows(std::vector<Row>& rows, const std::string& variant, const Times& t
   rows.push_back(row_of("plan", variant, "handler", "us", times.per_handler));
 }
 
-void measure(const std::string& text, uint32_t handlers, Times& times) {
+plan::Machine machine_with_device() {
+  plan::Machine machine;
+  machine.use(plan::domains_named({"cpu", "sim:0"}));
+  const plan::HopPrice price(10, 1.0 / 10'000);
+  machine.hops = {{"cpu", "sim:0", price}, {"sim:0", "cpu", price}};
+  return machine;
+}
+
+void measure(const std::string& text, uint32_t handlers, Times& times, const plan::Machine& machine = {}) {
   using Clock = std::chrono::steady_clock;
   using Milliseconds = std::chrono::duration<double, std::milli>;
   plugin::Registry registry;
@@ -97,7 +115,7 @@ void measure(const std::string& text, uint32_t handlers, Times& times) {
   if (!graph.streams.empty()) graph = graph::unfold(graph);
   plan::Prepared prepared = plan::prepare(graph, registry, exec::host_table());
   const Clock::time_point loaded = Clock::now();
-  const plan::Plan plan = plan::compile(graph, prepared, registry, exec::host_table(), plan::Machine{}, {});
+  const plan::Plan plan = plan::compile(graph, prepared, registry, exec::host_table(), machine, {});
   const Clock::time_point compiled = Clock::now();
   const std::string printed = plan::print_text(plan);
   const Clock::time_point done = Clock::now();
@@ -108,18 +126,21 @@ void measure(const std::string& text, uint32_t handlers, Times& times) {
   times.per_handler.push_back(times.total.back() * 1000 / handlers);
 }
 
-void add_streams(std::vector<Row>& rows, int runs) {
+void add_streams(std::vector<Row>& rows, int runs, bool with_prices) {
   const uint32_t handlers = kStreams * kPerStream;
-  const std::string one = graph::to_yaml(chain(handlers)), many = graph::to_yaml(many_streams());
+  const auto text_of = [&](const graph::Graph& graph) { return graph::to_yaml(with_prices ? priced(graph) : graph); };
+  const std::string one = text_of(chain(handlers)), many = text_of(many_streams(chain(kPerStream)));
+  const plan::Machine machine = with_prices ? machine_with_device() : plan::Machine{};
   Times chained, streamed;
   std::vector<double> beside;
   for (int r = 0; r < runs; ++r) {
-    measure(one, handlers, chained);
-    measure(many, handlers, streamed);
+    measure(one, handlers, chained, machine);
+    measure(many, handlers, streamed, machine);
     beside.push_back(streamed.total.back() / chained.total.back());
   }
-  const std::string variant = std::to_string(kStreams) + " streams × " + std::to_string(kPerStream);
-  add_rows(rows, "chain " + std::to_string(handlers), chained);
+  const std::string suffix = with_prices ? ", priced" : "";
+  const std::string variant = std::to_string(kStreams) + " streams × " + std::to_string(kPerStream) + suffix;
+  add_rows(rows, "chain " + std::to_string(handlers) + suffix, chained);
   add_rows(rows, variant, streamed);
   rows.push_back(row_of("plan", variant, "beside", "times", beside));
   rows.push_back(row_of("plan", variant, "print", "ms", streamed.print));
@@ -172,7 +193,7 @@ std::vector<Row> bench_plan() {
       add_rows(rows, variant, times);
     }
   }
-  add_streams(rows, kRuns);
+  for (const bool with_prices : {false, true}) add_streams(rows, kRuns, with_prices);
   return rows;
 }
 

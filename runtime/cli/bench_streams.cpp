@@ -7,10 +7,18 @@
 // wakes as often for it as for 64 streams in any phase. `free` is as fast as the graph allows, and its ticks come
 // with no pause. The cases take turns, a short stretch each, so that a noisy machine is as noisy for all. `ratio` is
 // the figure of 64 streams divided by that of the one stream, with as many workers and in the same turn.
+//
+// `64 KiB`: each handler of a stream touches a value of 64 KiB. The source makes one, six handlers read one and make
+// a copy of it, and the sink reads the last. A queue is in the middle, so that a stream has two paces.
+#include <millrace/handler.h>
+
+#include <algorithm>
 #include <chrono>
 #include <ctime>
 #include <random>
+#include <span>
 #include <thread>
+#include <vector>
 
 #include "cli/bench_measure.h"
 #include "device/cpu/cpu_device.h"
@@ -31,13 +39,69 @@ struct Streams {
   uint32_t count;
   int64_t rate; // 0: free
   bool in_phase;
-  size_t beside; // the case that it is compared with; its own number: none
+  size_t beside;        // the case that it is compared with; its own number: none
+  bool touches = false; // `64 KiB`
 };
 constexpr Streams kStreamCases[] = {{"1 x 1920 Hz", 1, kFrameRate* kManyStreams, true, 0},
                                     {"64 x 30 Hz, in phase", kManyStreams, kFrameRate, true, 0},
                                     {"64 x 30 Hz, any phase", kManyStreams, kFrameRate, false, 0},
                                     {"1 x free", 1, 0, true, 3},
-                                    {"64 x free", kManyStreams, 0, true, 3}};
+                                    {"64 x free", kManyStreams, 0, true, 3},
+                                    {"64 x 30 Hz, 64 KiB", kManyStreams, kFrameRate, true, 5, true},
+                                    {"64 x free, 64 KiB", kManyStreams, 0, true, 6, true}};
+
+// ---- 64 KiB --------------------------------------------------------------------------------------------------------
+
+constexpr int64_t kTouchedBytes = int64_t{64} * 1024;
+
+std::span<uint8_t> allocate_touched(Output<Tensor>& out, Tick& tick) {
+  const int64_t shape[] = {kTouchedBytes};
+  return out.allocate(tick, dtype_of<uint8_t>(), shape).elements<uint8_t>();
+}
+
+struct Make final : Handler {
+  void configure(const Formats& formats) override { formats.tensor(out, dtype_of<uint8_t>(), {kTouchedBytes}); }
+  void process(Tick& tick, Cpu&) {
+    const std::span<uint8_t> bytes = allocate_touched(out, tick);
+    std::fill(bytes.begin(), bytes.end(), static_cast<uint8_t>(tick.index()));
+  }
+  Output<Tensor> out{*this, "out"};
+};
+
+struct Touch final : Handler {
+  void configure(const Formats& formats) override { formats.tensor(out, dtype_of<uint8_t>(), {kTouchedBytes}); }
+  void process(Tick& tick, Cpu&) {
+    const std::span<const uint8_t> from = in(tick).elements<uint8_t>();
+    std::copy(from.begin(), from.end(), allocate_touched(out, tick).begin());
+  }
+  Input<Tensor> in{*this, "in"};
+  Output<Tensor> out{*this, "out"};
+};
+
+struct Read final : Handler {
+  void process(Tick& tick, Cpu&) {
+    const std::span<const uint8_t> bytes = in(tick).elements<uint8_t>();
+    std::copy(bytes.begin(), bytes.end(), seen.begin());
+  }
+  Input<Tensor> in{*this, "in"};
+  std::vector<uint8_t> seen = std::vector<uint8_t>(kTouchedBytes);
+};
+
+const mr_plugin& touching_plugin() {
+  static const mr_handler_type make = detail::Type<Make>::table("bench.make", "Makes a value", "");
+  static const mr_handler_type touch = detail::Type<Touch>::table("bench.touch", "Reads a value, makes one", "");
+  static const mr_handler_type read = detail::Type<Read>::table("bench.read", "Reads a value", "");
+  static const mr_handler_type* const types[] = {&make, &touch, &read};
+  static const mr_plugin plugin = {sizeof(mr_plugin), MR_ABI_VERSION, "bench", "1", types, 3, 0};
+  return plugin;
+}
+
+void join_by_queue(graph::Edge& edge) {
+  edge.policy = graph::Policy::queue;
+  edge.depth = 2;
+}
+
+// --------------------------------------------------------------------------------------------------------------------
 
 // Every stream's handlers and clock have its number in their names.
 graph::Graph graph_of(const Streams& of) {
@@ -57,28 +121,33 @@ graph::Graph graph_of(const Streams& of) {
     graph.clocks.push_back(clock);
     const size_t first = graph.handlers.size();
     std::string last = "source" + number;
-    add(graph, last, "null.source", "");
+    add(graph, last, of.touches ? "bench.make" : "null.source", "");
     for (uint32_t h = 0; h + 2 < kHandlersEach; ++h) {
       const std::string name = "pass" + number + "_" + std::to_string(h);
-      add(graph, name, "flow.pass", last);
+      add(graph, name, of.touches ? "bench.touch" : "flow.pass", last);
+      if (of.touches && h + 1 == kHandlersEach / 2) join_by_queue(graph.edges.back());
       last = name;
     }
-    add(graph, "sink" + number, "null.sink", last);
+    add(graph, "sink" + number, of.touches ? "bench.read" : "null.sink", last);
     for (size_t h = first; h < graph.handlers.size(); ++h) graph.handlers[h].clock = clock.name;
   }
   return graph;
 }
 
-double process_ns() {
+double used_ns(clockid_t clock) {
   timespec used;
-  clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &used);
+  clock_gettime(clock, &used);
   return static_cast<double>(used.tv_sec) * 1e9 + static_cast<double>(used.tv_nsec);
 }
+
+// The processor time of all threads but this one, which makes the reports.
+double others_ns() { return used_ns(CLOCK_PROCESS_CPUTIME_ID) - used_ns(CLOCK_THREAD_CPUTIME_ID); }
 
 // The processor time of a tick, once the run has warmed up.
 double ns_per_tick(const Streams& of, uint32_t workers) {
   graph::Graph graph = graph_of(of);
   plugin::Registry registry;
+  registry.add(touching_plugin(), "");
   plan::Prepared prepared = plan::prepare(graph, registry, exec::host_table());
   plan::Machine machine;
   machine.workers = workers;
@@ -88,15 +157,15 @@ double ns_per_tick(const Streams& of, uint32_t workers) {
   run.start();
   const bool paced = of.rate > 0;
   std::this_thread::sleep_for(paced ? kWarmFor : kFreeFor);
+  const double before_ns = others_ns(); // before the report, which takes a while and reads the ticks first
   const uint64_t ticks_before = run.report().ticks_run;
-  const double before_ns = process_ns();
   std::this_thread::sleep_for(paced ? kMeasuredFor : kFreeFor);
-  const double used_ns = process_ns() - before_ns;
+  const double took_ns = others_ns() - before_ns;
   const uint64_t ticks = run.report().ticks_run - ticks_before;
   run.stop();
   const Result result = run.wait();
   if (!result.ok) throw Failure(result.error);
-  return used_ns / static_cast<double>(ticks);
+  return took_ns / static_cast<double>(ticks);
 }
 
 } // namespace

@@ -122,7 +122,8 @@ std::string edges_text(const Report& report) {
 }
 
 std::string streams_text(const Report& report) {
-  Family state("millrace_stream_state", "gauge", "1 for the state in which a stream is: runs, ended, failed or down.");
+  Family state("millrace_stream_state", "gauge",
+               "1 for the state in which a stream is: runs, stalled, ended, failed or down.");
   Family ticks("millrace_stream_ticks_total", "counter", "Ticks of a stream: run, late, skipped.");
   Family restarts("millrace_stream_restarts_total", "counter", "How often a stream that had failed began anew.");
   Family dropped("millrace_stream_dropped_total", "counter", "Values that a stream's handlers did not get, by cause.");
@@ -134,7 +135,7 @@ std::string streams_text(const Report& report) {
       more.push_back({name, value});
       return more;
     };
-    for (const char* known : {"runs", "ended", "failed", "down"})
+    for (const char* known : {"runs", "stalled", "ended", "failed", "down"})
       state.add(with("state", known), known == stream.state ? 1.0 : 0.0);
     ticks.add(with("outcome", "run"), stream.ticks);
     ticks.add(with("outcome", "late"), stream.late);

@@ -42,6 +42,7 @@ bool begin(PaceRun& pace) {
     source.rate = rate_of(*source.step);
     source.by_time = pace.clock->plan->takes_what_is_due(source.step->handler->facts);
   }
+  await_value(pace);
   // A live source may have been read before the start. Its clock ticks from then on, so older frames are no ticks and
   // not late either.
   const SourceState* const driver = live_driver(pace);
@@ -301,6 +302,7 @@ bool admit_entry(PaceRun& pace) {
     ChannelRun& feed = *pace.feed;
     const std::lock_guard lock(feed.mutex);
     if (feed.count == 0) {
+      feed.dry.store(!feed.closed, std::memory_order_relaxed);
       if (feed.closed) end(pace);
       if (feed.epochs_over != pace.epochs_over.load(std::memory_order_relaxed)) {
         pace.epochs_over.store(feed.epochs_over, std::memory_order_release);

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <cstdint>
 #include <mutex>
 #include <vector>
@@ -44,14 +45,15 @@ struct alignas(64) ChannelRun {
   ChannelEnd* to = nullptr;   // an entry or resolve; null: on another node
   bool keeps_old = false; // `reliable` crossing under realtime rules: if there is no room, the newest tick is left out
 
-  // any, under `mutex`
+  // any, under `mutex`; workers read `dry` without it
   std::mutex mutex;
   std::vector<QueuedTick> ring; // capacity
   size_t first = 0, count = 0;
-  size_t empties = 0;       // gate: those of `count` that have no value and were let in all the same
-  bool closed = false;      // nothing more comes
-  uint32_t epochs_over = 0; // gate: epochs of its clock that it has ended
-  bool released = false;    // the run is over: nothing is put in or taken out any more
+  size_t empties = 0;           // gate: those of `count` that have no value and were let in all the same
+  bool closed = false;          // nothing more comes
+  uint32_t epochs_over = 0;     // gate: epochs of its clock that it has ended
+  bool released = false;        // the run is over: nothing is put in or taken out any more
+  std::atomic<bool> dry{false}; // gate: the head after it has found nothing here, and nothing has come since
   uint64_t pushed = 0;
   size_t taken = 0;              // to another node: those of `count` that the link has, oldest first
   int64_t passed_ns = INT64_MIN; // from another node: no tick at or before this media time comes any more
@@ -106,7 +108,11 @@ struct ResolveRun : ChannelEnd {
 };
 
 void count_lost(StepRun& step, uint64_t ordinal, Cause cause); // values of queues that are lost by `every` or `input`
-void close_channel(ChannelRun& channel);
+inline void close_channel(ChannelRun& channel) {
+  const std::lock_guard lock(channel.mutex);
+  channel.closed = true;
+  channel.dry.store(false, std::memory_order_relaxed);
+}
 void release_channel(ChannelRun& channel);
 
 } // namespace millrace::exec

@@ -108,6 +108,7 @@ void drop_late(PaceRun& pace, SourceState& driver) {
 // there is no frame.
 bool take_live(PaceRun& pace, SourceState& driver, const mr_tick_info& info, uint64_t ordinal) {
   const int64_t now = pace.run->now_ns();
+  const uint64_t late_before = pace.clock->late;
   int64_t look_again = INT64_MAX;                         // a reader notifies
   if (driver.reader) pace.idle_until_ns.store(INT64_MAX); // before the look: it sets this back after the next value
   // Besides what is read ahead, the ring has room for a full window, or for one tick less and a frame that the head
@@ -138,6 +139,7 @@ bool take_live(PaceRun& pace, SourceState& driver, const mr_tick_info& info, uin
     look_again = silent ? now + kAskAgainNs : due();
   }
   if (full) drop_late(pace, driver);
+  if (driver.has_value || pace.clock->late != late_before) await_value(pace);
   pace.due_ns.store(look_again, std::memory_order_relaxed);
   if (driver.ended) // the head ends its pace, perhaps after a tick
     pace.idle_until_ns.store(INT64_MIN, std::memory_order_relaxed);
@@ -227,6 +229,13 @@ bool fill_in_turn(PaceRun& pace, mr_tick_info& info, uint64_t ordinal) {
 }
 
 } // namespace
+
+void await_value(PaceRun& pace) {
+  const SourceState* const driver = live_driver(pace);
+  const bool has_rate = driver && driver->rate.numerator > 0;
+  const int64_t stalls_at = has_rate ? later_by(pace.run->now_ns(), beat_ns(driver->rate, 3)) : INT64_MAX;
+  pace.clock->stalls_at_ns.store(stalls_at, std::memory_order_relaxed);
+}
 
 void expect_beat(PaceRun& pace) {
   const int64_t due = pace.clock->start_ns + beat_ns(pace.clock->plan->rate, pace.clock->next_beat);

@@ -15,6 +15,8 @@ bool fill_tick(PaceRun& pace, mr_tick_info& info, uint64_t ordinal);
 bool sources_ended(const PaceRun& pace);
 // The source that creates the ticks of a live clock, if it has a rate of its own or a reader thread; else null.
 SourceState* live_driver(PaceRun& pace);
+// A live clock's source has begun, or has given a value: notes until when it has to give the next one.
+void await_value(PaceRun& pace);
 // Makes the next beat one that is not over: those before it are neither ticks nor late, since the stream was down.
 void skip_beats(PaceRun& pace);
 // The media time at which the clock would tick next, if its sources say nothing.

@@ -5,6 +5,7 @@
 #include <cstdio>
 
 #include "exec/channel.h"
+#include "exec/losses.h"
 #include "exec/report.h"
 #include "exec/source.h"
 #include "exec/threads.h"

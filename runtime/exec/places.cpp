@@ -9,6 +9,7 @@
 #include "exec/change.h"
 #include "exec/failure.h"
 #include "exec/handler_run.h"
+#include "exec/report_streams.h"
 #include "exec/run_state.h"
 #include "exec/source.h"
 #include "exec/tell.h"
@@ -41,9 +42,15 @@ void give_instance(RunState& run, uint32_t handler, std::unique_ptr<plugin::Inst
     if (step->life == &life) take_instance(run, *step);
 }
 
-// The counters of the place so far: those of the stream that comes begin after them.
+// The counters of the place so far: those of the stream that comes begin after them. Called by the clock's head, when
+// all segments are through with the stream before.
 void count_from_here(PaceRun& pace) {
   PlaceRun& place = pace.clock->place;
+  CountsByCause lost = lost_by_clock(*pace.run, pace.plan->clock);
+  Histogram latencies = latencies_of(pace);
+  const std::lock_guard lock(pace.run->places_mutex);
+  place.lost_before = std::move(lost);
+  place.latencies_before = std::move(latencies);
   place.ticks_before = pace.admitted.load(std::memory_order_relaxed);
   place.late_before = pace.clock->late;
   place.skipped_before = pace.clock->skipped;
@@ -244,8 +251,8 @@ bool has_come(PaceRun& pace) {
     for (SourceState& source : pace.clock->sources)
       for (const auto& [handler, facts] : place.coming->made->facts)
         if (handler == source.step->plan->handler()) source.rate = rate_of(facts);
-    count_from_here(pace);
   }
+  count_from_here(pace);
   {
     const std::lock_guard lock(run.failure_mutex);
     if (!place.coming->was_absent) pace.clock->failure.reset(); // that of the stream before

@@ -6,10 +6,13 @@
 #include <atomic>
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
+#include "observe/histogram.h"
 #include "plan/prepare.h"
 
 namespace millrace::exec {
@@ -47,6 +50,8 @@ struct PlaceRun {
   std::atomic<Left> left{Left::never_there};
   // Counts of the streams that were there before; under places_mutex
   uint64_t ticks_before = 0, late_before = 0, skipped_before = 0, restarts_before = 0;
+  std::map<std::string, uint64_t> lost_before; // by cause
+  std::optional<Histogram> latencies_before;   // none: no stream was there
 };
 
 // Takes a free place of the set for a stream of this name, and returns its clock. Throws Failure: MR0324 if there is no

@@ -152,6 +152,7 @@ void clear_tick(QueuedTick& tick) { std::fill(tick.slots.begin(), tick.slots.end
 QueuedTick& push(ChannelRun& channel, const mr_tick_info& info) {
   QueuedTick& tick = channel.at(channel.count++);
   ++channel.pushed;
+  channel.dry.store(false, std::memory_order_relaxed);
   tick.info = info;
   return tick;
 }
@@ -376,11 +377,6 @@ void count_lost(StepRun& step, uint64_t ordinal, Cause cause) {
     if (!slot.value || (slot.presence_pending && !slot.fence.done()) || !present(*step.run, slot)) continue;
     ++(cause == Cause::every ? input.totals->lost_by_every : input.totals->lost_by_input);
   }
-}
-
-void close_channel(ChannelRun& channel) {
-  const std::lock_guard lock(channel.mutex);
-  channel.closed = true;
 }
 
 void release_channel(ChannelRun& channel) {

@@ -10,6 +10,7 @@
 #include "exec/channel.h"
 #include "exec/copy_step.h"
 #include "exec/finish_step.h"
+#include "exec/losses.h"
 #include "exec/region.h"
 #include "exec/report_streams.h"
 #include "exec/run_state.h"
@@ -152,43 +153,8 @@ void report_handlers(const RunState& run, Report& report) {
   }
 }
 
-void add_drops(const Drops& drops, std::map<std::string, uint64_t>& dropped) {
-  for (size_t c = 0; c < drops.size(); ++c)
-    if (drops[c] > 0) dropped[kCauseNames[c]] += drops[c];
-}
-
-// Adds what was dropped on an edge before its reader took it. A gate that holds a whole handler back belongs to no
-// edge: a value that is dropped at it makes no difference, or is superseded on the edge that it was meant for and
-// counts there.
-void add_drops(const RunState& run, uint32_t edge, std::map<std::string, uint64_t>& dropped) {
-  const Epoch& epoch = run.epoch;
-  for (const auto& channel : epoch.channels) {
-    const auto& edges = channel->plan->edges;
-    const auto at = std::find(edges.begin(), edges.end(), edge);
-    if (at == edges.end()) continue;
-    const std::lock_guard lock(channel->mutex);
-    add_drops(channel->dropped[channel->plan->entries[static_cast<size_t>(at - edges.begin())]], dropped);
-  }
-  if (epoch.plan.edges[edge].source_output == plan::kNone) return; // its source is on another node
-  const plan::Step& producer = epoch.plan.steps[epoch.plan.outputs[epoch.plan.edges[edge].source_output].step];
-  for (const auto& clock : run.clocks)
-    for (const SourceState& source : clock->sources)
-      if (source.step->plan == &producer && source.passed_over > 0) dropped["rate"] += source.passed_over;
-}
-
-// Adds the values that the reader took and could not use.
-void add_losses(const InputRun& input, std::map<std::string, uint64_t>& dropped) {
-  if (!input.totals) return;
-  if (input.totals->lost_by_every > 0) dropped["every"] += input.totals->lost_by_every;
-  if (input.totals->lost_by_input > 0) dropped["input"] += input.totals->lost_by_input;
-}
-
-void add_counts(const CountsByCause& counts, CountsByCause& sum) {
-  for (const auto& [cause, count] : counts) sum[cause] += count;
-}
-
-// `lost_by_clock`: gets the values that the readers of each clock did not get.
-void report_edges(const RunState& run, Report& report, LostByClock& lost_by_clock) {
+// `lost`: gets the values that the readers of each clock did not get.
+void report_edges(const RunState& run, Report& report, LostByClock& lost) {
   const Epoch& epoch = run.epoch;
   ByName<EdgeReport> sums;
   const WrittenEdges written(epoch);
@@ -204,9 +170,8 @@ void report_edges(const RunState& run, Report& report, LostByClock& lost_by_cloc
       for (size_t c = 0; c < static_cast<size_t>(Cause::count); ++c) out.empty += input.totals->empty[c];
       out.delivered -= input.totals->absent_at_fence;
       out.empty += input.totals->absent_at_fence;
-      add_losses(input, out.dropped);
     }
-    add_drops(run, index, out.dropped);
+    out.dropped = dropped_on(run, index);
     for (const auto& channel : epoch.channels) {
       const auto& edges = channel->plan->edges;
       if (std::find(edges.begin(), edges.end(), index) == edges.end()) continue;
@@ -217,8 +182,7 @@ void report_edges(const RunState& run, Report& report, LostByClock& lost_by_cloc
       const std::lock_guard lock(channel->mutex);
       out.empty += channel->left_out;
     }
-    if (edge.target_step != plan::kNone)
-      add_counts(out.dropped, lost_by_clock[epoch.plan.paces[epoch.plan.steps[edge.target_step].pace].clock]);
+    if (const uint32_t clock = target_clock(epoch, edge); clock != plan::kNone) add_counts(out.dropped, lost[clock]);
     // Another policy makes another edge between the same two ports.
     EdgeReport& sum = sums[out.from + " " + out.to + " " + out.policy];
     out.delivered += sum.delivered;
@@ -335,12 +299,6 @@ void report_segments(const RunState& run, Report& report) {
 
 } // namespace
 
-void count_drops(const RunState& run, std::map<std::string, uint64_t>& dropped) {
-  for (uint32_t e = 0; e < run.epoch.plan.edges.size(); ++e) add_drops(run, e, dropped);
-  for (const StepRun* step : run.epoch.step_runs)
-    for (const InputRun& input : step->inputs) add_losses(input, dropped);
-}
-
 Report make_report(const RunState& run) {
   const Epoch& epoch = run.epoch;
   const std::lock_guard lock(epoch.cut_mutex);
@@ -351,8 +309,7 @@ Report make_report(const RunState& run) {
     report.ticks_run += ticks_here(epoch, pace->plan->clock);
     report.ticks_late += pace->clock->late;
     report.ticks_skipped += pace->clock->skipped;
-    for (const auto& segment : epoch.segments)
-      if (segment->pace == pace.get()) latencies.merge(segment->latencies);
+    latencies.merge(latencies_of(*pace));
     report.latency_first_us = std::max(report.latency_first_us, us(pace->first_ns));
   }
   report.latency_p50_us = us(latencies.quantile_ns(0.5));
@@ -361,9 +318,9 @@ Report make_report(const RunState& run) {
   report.latency_sampled = latencies.count();
   report.latency_sampled_us = us(latencies.sum_ns());
   report_handlers(run, report);
-  LostByClock lost_by_clock;
-  report_edges(run, report, lost_by_clock);
-  report.streams = report_streams(run, lost_by_clock);
+  LostByClock lost;
+  report_edges(run, report, lost);
+  report.streams = report_streams(run, lost);
   report_transfers(run, report);
   report_crossings(run, report);
   report_devices(run, report);

@@ -24,7 +24,25 @@ std::vector<const PaceRun*> paces_here(const RunState& run, uint32_t clock) {
   return paces;
 }
 
+// Counts that have grown since `before`.
+CountsByCause since(const CountsByCause& before, const CountsByCause& now) {
+  CountsByCause grown;
+  for (const auto& [cause, count] : now) {
+    const auto at = before.find(cause);
+    const uint64_t had = at == before.end() ? 0 : at->second;
+    if (count > had) grown[cause] = count - had;
+  }
+  return grown;
+}
+
 } // namespace
+
+Histogram latencies_of(const PaceRun& pace) {
+  Histogram latencies;
+  for (const auto& segment : pace.run->epoch.segments)
+    if (segment->pace == &pace) latencies.merge(segment->latencies);
+  return latencies;
+}
 
 std::vector<StreamReport> report_streams(const RunState& run, const LostByClock& lost) {
   const plan::Plan& plan = run.epoch.plan;
@@ -37,6 +55,7 @@ std::vector<StreamReport> report_streams(const RunState& run, const LostByClock&
     const bool has_ended = std::all_of(here.begin(), here.end(),
                                        [](const PaceRun* one) { return one->ended.load(std::memory_order_acquire); });
     StreamReport out;
+    Histogram latencies;
     const ClockRun& state = *pace->clock;
     const bool is_vacant = state.place.vacant.load(std::memory_order_acquire);
     bool is_awaited = false;
@@ -49,13 +68,13 @@ std::vector<StreamReport> report_streams(const RunState& run, const LostByClock&
       out.late = state.late - state.place.late_before;
       out.skipped = state.skipped - state.place.skipped_before;
       out.restarts = state.restarts - state.place.restarts_before;
+      if (const auto at = lost.find(pace->plan->clock); at != lost.end())
+        out.dropped = since(state.place.lost_before, at->second);
+      latencies = latencies_of(*pace);
+      if (state.place.latencies_before) latencies.take_away(*state.place.latencies_before);
     }
     out.set = clock.set;
     if (plan.is_over_nodes()) out.home = plan.nodes[pace->plan->node];
-    if (const auto at = lost.find(pace->plan->clock); at != lost.end()) out.dropped = at->second;
-    Histogram latencies;
-    for (const auto& segment : run.epoch.segments)
-      if (segment->pace == pace.get()) latencies.merge(segment->latencies);
     out.sampled = latencies.count();
     out.sampled_us = us_of(latencies.sum_ns());
     out.p50_us = us_of(latencies.quantile_ns(0.5));
@@ -63,7 +82,8 @@ std::vector<StreamReport> report_streams(const RunState& run, const LostByClock&
     const std::lock_guard lock(run.failure_mutex);
     const std::optional<Error>& failure = pace->clock->failure;
     const bool over = (is_vacant && !is_awaited) || has_ended;
-    out.state = failure ? (clock.restarts && !over ? "down" : "failed") : over ? "ended" : "runs";
+    const bool stalls = run.now_ns() > state.stalls_at_ns.load(std::memory_order_relaxed);
+    out.state = failure ? (clock.restarts && !over ? "down" : "failed") : over ? "ended" : stalls ? "stalled" : "runs";
     if (failure) {
       out.error = format_code(failure->code) + ": " + failure->what;
       out.failed_at = pace->clock->failed_at;

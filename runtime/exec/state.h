@@ -130,6 +130,7 @@ struct alignas(64) ClockRun {
   int64_t last_media_ns = INT64_MIN;               // the last tick's, if there was one
   std::atomic<int64_t> newest_media_ns{INT64_MIN}; // the same, for clocks that this one leads
   SingleWriter<uint64_t> late, skipped;
+  std::atomic<int64_t> stalls_at_ns{INT64_MAX}; // a live source: then its next value is overdue by twice its period
   std::atomic<uint64_t> fail_index{UINT64_MAX}; // any, under failure_mutex: the first tick on which the run failed
   std::atomic<bool> halted{false};              // any, under failure_mutex: its stream has failed, and the run goes on
   std::atomic<bool> rests{false};               // head: halted, with nothing to do before PaceRun::idle_until_ns

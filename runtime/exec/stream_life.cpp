@@ -132,6 +132,7 @@ void begin(PaceRun& pace) {
   skip_beats(pace);
   const int64_t media_ns = next_media_ns(pace);
   for (SourceState& source : clock.sources) source.begin_anew(media_ns);
+  await_value(pace);
   const bool comes = clock.place.vacant.exchange(false);
   if (!comes) ++clock.restarts;
   take_stage(pace, Stage::runs);
@@ -284,6 +285,7 @@ void end_epoch(SegmentRun& segment) {
     ChannelRun& channel = *segment.run->epoch.channels[step->plan->channel()];
     const std::lock_guard lock(channel.mutex);
     channel.epochs_over = over;
+    channel.dry.store(false, std::memory_order_relaxed);
   }
   segment.epochs_over.store(over, std::memory_order_release);
   segment.run->notify(segment);

@@ -24,8 +24,6 @@ namespace millrace::exec {
 
 namespace {
 
-// The ticks of one segment that a worker runs before it looks at its others.
-constexpr uint32_t kTicksAtOnce = 256;
 // One look in 16 goes beyond the worker's own segments: help comes within a microsecond.
 constexpr uint32_t kOthersMask = 15;
 // A clock read costs more than a try of a segment, so there is one read after this many tries.
@@ -66,21 +64,23 @@ int64_t time_until(int64_t due_ns, int64_t now_ns) {
   return now_ns < 0 && due_ns > INT64_MAX + now_ns ? INT64_MAX : due_ns - now_ns;
 }
 
-// True if the head has to end an epoch, or to begin one.
-bool is_halted(const ClockRun& clock) {
-  return clock.halted.load(std::memory_order_relaxed) && !clock.rests.load(std::memory_order_relaxed);
+// True if the head's time has come, or if it has to end an epoch, or to begin one.
+bool is_due(const PaceRun& pace, int64_t now_ns) {
+  const ClockRun& clock = *pace.clock;
+  return pace.idle_until_ns.load(std::memory_order_relaxed) <= now_ns ||
+         (clock.halted.load(std::memory_order_relaxed) && !clock.rests.load(std::memory_order_relaxed));
 }
 
 // Looks at a segment without writing anything: between two ticks a segment waits for its pace to admit the next one,
-// and the head, which admits it, for its time. `early`: heads have something to do before their time.
+// and the head, which admits it, for its time, or for its feed. `early`: heads have something to do before their time.
 bool may_move(const SegmentRun& segment, int64_t now_ns, bool early) {
   const uint64_t next = segment.progress.load(std::memory_order_relaxed);
   if (segment.in_tick.load(std::memory_order_relaxed)) {
     const StepStamps* const awaits = segment.awaits.load(std::memory_order_relaxed);
     return !awaits || awaits->settled(next);
   }
-  if (segment.head && (early || segment.pace->idle_until_ns.load(std::memory_order_relaxed) <= now_ns ||
-                       is_halted(*segment.pace->clock)))
+  const ChannelRun* const feed = segment.pace->feed;
+  if (segment.head && (feed ? !feed->dry.load(std::memory_order_relaxed) : early || is_due(*segment.pace, now_ns)))
     return true;
   if (segment.first && segment.first->settled(next)) return true;
   return segment.pace->admitted.load(std::memory_order_relaxed) > next ||
@@ -158,7 +158,7 @@ bool Workers::try_segment(Worker& worker, SegmentRun& segment) {
   segment.trace = worker.trace;
   const plugin::UnderWayScope here({&name_call_in, &segment});
   if (worker.was_idle || (worker.has_beats && segment.took_ns > kWorthHelpNs)) call_help(worker, segment);
-  const bool moved = advance(segment, kTicksAtOnce);
+  const bool moved = run_turn(segment);
   if (moved && worker.has_beats) {
     const int64_t now = run_.now_ns();
     segment.took_ns = std::max(now - worker.now_ns, segment.took_ns - segment.took_ns / kTimesForgotten);

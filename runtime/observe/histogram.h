@@ -30,6 +30,12 @@ class Histogram {
     sum_ += other.sum_;
     if (other.max_ > max_) max_.set(other.max_);
   }
+  // Takes away what this histogram had when `before` was a copy of it. The maximum stays.
+  void take_away(const Histogram& before) {
+    for (size_t i = 0; i < counts_.size(); ++i) counts_[i] += 0u - before.counts_[i];
+    total_ += uint64_t{0} - before.total_;
+    sum_ += -before.sum_;
+  }
   uint64_t count() const { return total_; }
   int64_t sum_ns() const { return sum_; }
   int64_t max_ns() const { return max_; }

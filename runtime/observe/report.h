@@ -97,7 +97,9 @@ struct PathReport {
 // One stream of a set.
 struct StreamReport {
   std::string set, name;
-  std::string state;  // "runs"; "ended"; "failed"; "down": it has failed, and begins anew
+  // "runs"; "stalled": its live source is overdue by twice its period; "ended"; "failed"; "down": it has failed, and
+  // begins anew
+  std::string state;
   std::string home{}; // the node whose clock its ticks are of, if several nodes run the graph
   uint64_t ticks = 0, late = 0, skipped = 0, restarts = 0;
   std::map<std::string, uint64_t> dropped{}; // values that its handlers did not get, by cause

@@ -39,7 +39,7 @@ Score Evaluator::operator()(const Places& places) {
     const Prices::Task& task = prices_.tasks[t];
     const double us = (task.us[places[t]] + reading_us(t, places)) * task.share;
     load_[places[t]] += us;
-    score.load_us = std::max(score.load_us, us); // calls of one task never overlap
+    score.load_us = std::max(score.load_us, us / task.streams); // calls of one stream's task never overlap
   }
   add_regions(places);
   for (uint32_t b = 0; b < prices_.buffers.size(); ++b) {
@@ -151,10 +151,10 @@ bool is_better(const Prices& prices, const Score& a, const Score& b) {
 double sum_us(const Prices& prices, const Places& places) {
   const WaysBySize ways(prices);
   double sum = 0;
-  for (size_t t = 0; t < places.size(); ++t) sum += prices.tasks[t].us[places[t]];
+  for (size_t t = 0; t < places.size(); ++t) sum += prices.tasks[t].streams * prices.tasks[t].us[places[t]];
   for (size_t b = 0; b < prices.buffers.size(); ++b) {
     each_copy(prices, prices.buffers[b], ways.of(b), places,
-              [&](uint32_t from, uint32_t to) { sum += ways.of(b).hop_us(from, to); });
+              [&](uint32_t from, uint32_t to) { sum += prices.buffers[b].streams * ways.of(b).hop_us(from, to); });
   }
   return sum;
 }

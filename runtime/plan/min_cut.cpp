@@ -90,16 +90,16 @@ Places cut(const Prices& prices, const WaysBySize& ways, Places places, uint32_t
   };
   for (uint32_t t = 0; t < tasks; ++t) {
     if (!free(t)) continue;
-    flow.add(source, t, prices.tasks[t].us[b]); // paid if it runs in b
-    flow.add(t, sink, prices.tasks[t].us[a]);
+    flow.add(source, t, prices.tasks[t].streams * prices.tasks[t].us[b]); // paid if it runs in b
+    flow.add(t, sink, prices.tasks[t].streams * prices.tasks[t].us[a]);
   }
   for (uint32_t i = 0; i < buffers; ++i) {
     const Prices::Buffer& buffer = prices.buffers[i];
     if (!free(buffer.producer)) continue;
     // One copy serves all readers on the other side: a node that follows them, whose arc to the producer has the price.
     const uint32_t to_b = tasks + 2 * i, to_a = to_b + 1;
-    flow.add(buffer.producer, to_b, std::min(ways.of(i).us(a, b), kNoWayUs));
-    flow.add(to_a, buffer.producer, std::min(ways.of(i).us(b, a), kNoWayUs));
+    flow.add(buffer.producer, to_b, std::min(buffer.streams * ways.of(i).us(a, b), kNoWayUs));
+    flow.add(to_a, buffer.producer, std::min(buffer.streams * ways.of(i).us(b, a), kNoWayUs));
     for (const uint32_t reader : buffer.readers) {
       if (!free(reader)) continue;
       flow.add(to_b, reader, Prices::kInfeasible);

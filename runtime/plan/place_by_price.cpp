@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <map>
+#include <tuple>
 
 #include "plan/draft.h"
 #include "plan/placement.h"
@@ -30,23 +31,29 @@ bool is_tied(const Draft& draft, uint32_t h) {
 class Pricing {
  public:
   Pricing(Draft& draft, const std::vector<std::vector<uint32_t>>& choices)
-      : draft_(draft), choices_(choices), task_of_(draft.handlers.size()) {
-    for (uint32_t t = 0; t < draft.order.size(); ++t) task_of_[draft.order[t]] = t;
-  }
+      : draft_(draft), choices_(choices), moves_(draft.handlers.size(), Moves::no), task_of_(draft.handlers.size()) {}
 
   void run() {
     find_free();
-    if (free_.empty()) return;
+    if (free_ == 0) return;
+    find_tasks();
     make_prices();
     const Choice choice = choose_places(prices_);
-    for (const auto* moved : {&free_, &followers_})
-      for (const uint32_t h : *moved) draft_.handlers[h].domain = choice.places[task_of_[h]];
-    for (const uint32_t h : free_) draft_.handlers[h].reason = reason_of(h, choice);
-    for (const uint32_t h : followers_) draft_.handlers[h].reason = "placed with what it reads";
+    std::vector<std::string> reasons(prices_.tasks.size());
+    for (uint32_t h = 0; h < draft_.handlers.size(); ++h) {
+      if (moves_[h] == Moves::no) continue;
+      draft_.handlers[h].domain = choice.places[task_of_[h]];
+      std::string& reason = reasons[task_of_[h]];
+      if (reason.empty()) reason = moves_[h] == Moves::freely ? reason_of(h, choice) : "placed with what it reads";
+      draft_.handlers[h].reason = reason;
+    }
     draft_.plan.notes.push_back(summary(choice));
   }
 
  private:
+  // How the calculation may move a handler.
+  enum class Moves : uint8_t { no, freely, follows };
+
   // The time of a call there if it is more than a guess; else 0.
   Cost known(const DraftHandler& handler, uint32_t domain) const {
     const Cost cost = cost_in(draft_, handler, domain);
@@ -55,13 +62,48 @@ class Pricing {
 
   void find_free() {
     for (uint32_t h = 0; h < draft_.handlers.size(); ++h) {
-      if (choices_[h].size() > 1 && is_priced(draft_, h, choices_[h])) free_.push_back(h);
+      if (choices_[h].size() < 2 || !is_priced(draft_, h, choices_[h])) continue;
+      moves_[h] = Moves::freely;
+      ++free_;
     }
     // Handlers that only read are moved with the others, at no price: if they were fixed, they would charge the others
     // for a copy.
-    for (uint32_t h = 0; h < draft_.handlers.size() && !free_.empty(); ++h)
-      if (follows_inputs(draft_, h, choices_[h]) && !is_tied(draft_, h)) followers_.push_back(h);
+    for (uint32_t h = 0; h < draft_.handlers.size() && free_ > 0; ++h)
+      if (follows_inputs(draft_, h, choices_[h]) && !is_tied(draft_, h)) moves_[h] = Moves::follows;
   }
+
+  // Numbers the tasks, in the order of their first handlers. Streams of a set are alike if their handlers have the same
+  // choices; those of one template are one task then.
+  void find_tasks() {
+    std::vector<uint32_t> kinds(draft_.handlers.size(), kNone); // by handler of a stream: streams of a kind are alike
+    std::map<std::pair<std::string, std::string>, std::vector<uint32_t>> streams; // by set and name: its handlers
+    for (const uint32_t h : draft_.order)
+      if (!declared(h).stream.empty()) streams[{set_of(h), declared(h).stream}].push_back(h);
+    using Kind = std::vector<std::tuple<std::string, Moves, std::vector<uint32_t>>>; // by template, in order
+    std::map<std::pair<std::string, Kind>, uint32_t> known;
+    for (const auto& [name, handlers] : streams) {
+      Kind kind;
+      for (const uint32_t h : handlers) {
+        const bool moves = moves_[h] != Moves::no;
+        kind.emplace_back(declared(h).written_as, moves_[h],
+                          moves ? choices_[h] : std::vector<uint32_t>{draft_.handlers[h].domain});
+      }
+      std::sort(kind.begin(), kind.end());
+      const auto at = known.try_emplace({name.first, std::move(kind)}, known.size()).first;
+      for (const uint32_t h : handlers) kinds[h] = at->second;
+    }
+    std::map<std::pair<uint32_t, std::string>, uint32_t> tasks; // by kind of streams and template
+    for (const uint32_t h : draft_.order) {
+      const auto next = static_cast<uint32_t>(handlers_of_.size());
+      task_of_[h] =
+          kinds[h] == kNone ? next : tasks.try_emplace({kinds[h], declared(h).written_as}, next).first->second;
+      if (task_of_[h] == next) handlers_of_.emplace_back();
+      handlers_of_[task_of_[h]].push_back(h);
+    }
+  }
+
+  const graph::Handler& declared(uint32_t h) const { return *draft_.handlers[h].declared; }
+  const std::string& set_of(uint32_t h) const { return draft_.plan.clocks[draft_.handlers[h].clock].set; }
 
   double rate_of(uint32_t clock) const {
     const graph::Rational& rate = draft_.plan.clocks[clock].rate;
@@ -84,8 +126,8 @@ class Pricing {
     for (uint32_t c = 0; c < draft_.plan.clocks.size(); ++c)
       if (draft_.plan.clocks[c].realtime()) fastest = std::max(fastest, rate_of(c));
     if (fastest > 0) prices_.period_us = 1e6 / fastest;
-    for (const uint32_t h : draft_.order) add_task(h, fastest);
-    for (const uint32_t h : draft_.order) add_buffers(h);
+    for (const std::vector<uint32_t>& handlers : handlers_of_) add_task(handlers, fastest);
+    add_buffers(fastest);
   }
 
   void add_hops() {
@@ -126,35 +168,58 @@ class Pricing {
       draft_.plan.notes.push_back("launches not measured: " + guessed + "; `millrace calibrate` does that");
   }
 
-  void add_task(uint32_t h, double fastest) {
-    const DraftHandler& handler = draft_.handlers[h];
+  // The share of ticks on which the handler fires.
+  double share_of(uint32_t h, double fastest) const {
+    const double rate = rate_of(draft_.handlers[h].clock);
+    return (fastest > 0 && rate > 0 ? rate / fastest : 1) / declared(h).every;
+  }
+
+  // `handlers`: one, or those that a template has in streams that are alike.
+  void add_task(const std::vector<uint32_t>& handlers, double fastest) {
     Prices::Task task;
     task.us.assign(prices_.domains, Prices::kInfeasible);
     task.late_us = task.us;
-    const auto is_in = [&](const std::vector<uint32_t>& list) {
-      return std::find(list.begin(), list.end(), h) != list.end();
-    };
-    const bool is_free = is_in(free_) || is_in(followers_);
-    for (const uint32_t d : is_free ? choices_[h] : std::vector<uint32_t>{handler.domain}) {
-      const Cost cost = known(handler, d);
-      task.us[d] = cost.us;
-      task.late_us[d] = cost.late_us;
+    task.streams = static_cast<uint32_t>(handlers.size());
+    task.share = 0;
+    for (const uint32_t h : handlers) task.share += share_of(h, fastest);
+    const uint32_t first = handlers[0];
+    const bool moves = moves_[first] != Moves::no;
+    for (const uint32_t d : moves ? choices_[first] : std::vector<uint32_t>{draft_.handlers[first].domain}) {
+      task.us[d] = task.late_us[d] = 0;
+      for (const uint32_t h : handlers) { // pictures of several sizes: the mean time, and the latest of them
+        const Cost cost = known(draft_.handlers[h], d);
+        task.us[d] += cost.us * share_of(h, fastest) / task.share;
+        task.late_us[d] = std::max(task.late_us[d], cost.late_us);
+      }
     }
-    const double rate = rate_of(handler.clock);
-    task.share = (fastest > 0 && rate > 0 ? rate / fastest : 1) / handler.declared->every;
     prices_.tasks.push_back(std::move(task));
   }
 
-  void add_buffers(uint32_t h) {
-    const DraftHandler& handler = draft_.handlers[h];
-    for (uint32_t o = 0; o < handler.output_count; ++o) {
-      Prices::Buffer buffer;
-      buffer.producer = task_of_[h];
-      buffer.share = prices_.tasks[task_of_[h]].share;
-      buffer.bytes = static_cast<double>(copied_bytes(handler.outputs[o]));
-      for (const DraftEdge& edge : draft_.edges)
-        if (edge.source == h && edge.source_output == o) buffer.readers.push_back(task_of_[edge.target]);
-      if (!buffer.readers.empty()) prices_.buffers.push_back(std::move(buffer));
+  // A buffer for each output; one for those of a task's streams that are as large and have the same readers.
+  void add_buffers(double fastest) {
+    std::vector<std::vector<const DraftEdge*>> edges(draft_.handlers.size()); // by source
+    for (const DraftEdge& edge : draft_.edges) edges[edge.source].push_back(&edge);
+    for (const std::vector<uint32_t>& handlers : handlers_of_) {
+      std::map<std::tuple<uint32_t, double, std::vector<uint32_t>>, size_t> of_task; // by output, bytes and readers
+      for (const uint32_t h : handlers) {
+        const DraftHandler& handler = draft_.handlers[h];
+        for (uint32_t o = 0; o < handler.output_count; ++o) {
+          Prices::Buffer buffer;
+          buffer.producer = task_of_[h];
+          buffer.share = share_of(h, fastest);
+          buffer.bytes = static_cast<double>(copied_bytes(handler.outputs[o]));
+          for (const DraftEdge* edge : edges[h])
+            if (edge->source_output == o) buffer.readers.push_back(task_of_[edge->target]);
+          if (buffer.readers.empty()) continue;
+          const auto [at, fresh] = of_task.try_emplace({o, buffer.bytes, buffer.readers}, prices_.buffers.size());
+          if (fresh) {
+            prices_.buffers.push_back(std::move(buffer));
+            continue;
+          }
+          prices_.buffers[at->second].share += buffer.share;
+          ++prices_.buffers[at->second].streams;
+        }
+      }
     }
   }
 
@@ -186,8 +251,8 @@ class Pricing {
 
   std::string summary(const Choice& choice) const {
     std::string words =
-        fmt::format("placed by price: {} of {} handlers, {}: the fullest is busy for {} a tick, which takes {}",
-                    free_.size(), draft_.handlers.size(), choice.exact ? "all placements tried" : "by search",
+        fmt::format("placed by price: {} of {} handlers, {}: the fullest is busy for {} a tick, which takes {}", free_,
+                    draft_.handlers.size(), choice.exact ? "all placements tried" : "by search",
                     time_words(choice.score.load_us), time_words(choice.score.latency_us));
     if (!choice.exact) words += "; none is below " + time_words(choice.bound_us);
     if (choice.score.overload > 0)
@@ -198,9 +263,10 @@ class Pricing {
 
   Draft& draft_;
   const std::vector<std::vector<uint32_t>>& choices_;
-  std::vector<uint32_t> task_of_; // by handler
-  std::vector<uint32_t> free_;    // handlers
-  std::vector<uint32_t> followers_;
+  std::vector<Moves> moves_;                       // by handler
+  size_t free_ = 0;                                // handlers that move freely
+  std::vector<uint32_t> task_of_;                  // by handler
+  std::vector<std::vector<uint32_t>> handlers_of_; // by task: one, or one of each stream
   Prices prices_;
 };
 

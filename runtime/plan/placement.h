@@ -14,6 +14,9 @@
 // to one of another node goes down to its host, over the link, and up. All that crosses a link in one direction takes
 // turns on its engine.
 //
+// Streams. Streams that are alike are placed alike: a template's handlers are one task, whose loads are those of all
+// streams, and whose latency is that of one. So 64 streams are placed as quickly as one.
+//
 // Limits. Prices do not change while it calculates. The evaluator knows contention only as queues for workers
 // and engines: it assumes that kernels which share a device run one after another. A value that is read in place is
 // read where it was made, never from a replica.
@@ -32,15 +35,17 @@ struct Prices {
   static constexpr double kInfeasible = HopPrice::kInfeasible;
   struct Task {
     std::vector<double> us;        // one call, by domain; kInfeasible if it cannot run there
-    double share = 1;              // share of ticks on which it fires
+    double share = 1;              // share of ticks on which it fires; of several streams, their sum
     std::vector<double> late_us{}; // a slow call (p99), by domain, for latency; empty: as `us`
+    uint32_t streams = 1;          // streams with such a task, all in one domain; their calls may overlap
     double latency_us(uint32_t domain) const { return late_us.empty() ? us[domain] : late_us[domain]; }
   };
   struct Buffer {
     uint32_t producer = 0;
     double bytes = 0;
     std::vector<uint32_t> readers; // tasks that read what it makes
-    double share = 1;
+    double share = 1;              // the sum, if several streams have such a buffer
+    uint32_t streams = 1;          // streams with such a buffer
   };
 
   uint32_t domains = 1;          // at most kDomainsMax; a host has a hop to and from each of its devices

@@ -1,9 +1,11 @@
 // Assigns segments to threads. Blocking handlers and named threads get threads of their own. A device's segments share
 // one that submits to it and does nothing else, since a call on the host would hold up all that waits to be submitted
 // (semantics.md 4.3); but bodies that keep the host busy have one each. The other segments prefer the worker with the
-// least to do.
+// least to do. Those of one clock, a stream's for example, stay together if one worker can do their work beside its
+// share of the rest.
 #include <algorithm>
 #include <map>
+#include <numeric>
 
 #include "plan/draft.h"
 
@@ -20,6 +22,11 @@ bool is_heavy(const Plan& plan, const Segment& segment) {
     const Step& step = plan.steps[s];
     return step.handler() != kNone && step.region == kNone && (plan.type_of(step).traits & MR_TRAIT_HOST_HEAVY);
   });
+}
+
+// True if any worker may be the segment's home.
+bool is_free(const Plan& plan, const Segment& segment) {
+  return !segment.blocking && segment.thread.empty() && plan.on_host(segment.domain);
 }
 
 int64_t load_of(const Plan& plan, const Segment& segment) {
@@ -51,6 +58,26 @@ uint32_t worker_before(const Plan& plan, const Segment& segment) {
   return &before < &segment && !before.pinned ? before.home : kNone;
 }
 
+// Finds a home for each clock whose free segments are no more than a worker's share of the whole load, and adds them to
+// `load`; the largest first. By clock; kNone: its segments are shared out one by one. If two workers had a stream's
+// segments, each tick would bring its values to two caches and wake both.
+std::vector<uint32_t> homes_of_clocks(const Plan& plan, std::vector<int64_t>& load) {
+  std::vector<int64_t> own(plan.clocks.size(), 0);
+  for (const Segment& segment : plan.segments)
+    if (is_free(plan, segment)) own[plan.paces[segment.pace].clock] += load_of(plan, segment);
+  const int64_t share = std::accumulate(own.begin(), own.end(), int64_t{0}) / plan.workers;
+  std::vector<uint32_t> order(own.size()), homes(own.size(), kNone);
+  std::iota(order.begin(), order.end(), 0);
+  std::stable_sort(order.begin(), order.end(), [&](uint32_t a, uint32_t b) { return own[a] > own[b]; });
+  for (const uint32_t clock : order) {
+    if (own[clock] > share) continue;
+    const auto least = std::min_element(load.begin(), load.end());
+    *least += own[clock];
+    homes[clock] = static_cast<uint32_t>(least - load.begin());
+  }
+  return homes;
+}
+
 } // namespace
 
 void schedule(Plan& plan) {
@@ -60,7 +87,8 @@ void schedule(Plan& plan) {
   std::vector<int64_t> load(plan.workers, 0);
   int64_t all = 0;
   for (const Segment& segment : plan.segments)
-    if (!segment.blocking && segment.thread.empty() && plan.on_host(segment.domain)) all += load_of(plan, segment);
+    if (is_free(plan, segment)) all += load_of(plan, segment);
+  const std::vector<uint32_t> homes = homes_of_clocks(plan, load);
   for (Segment& segment : plan.segments) {
     if (segment.blocking) {
       segment.home = plan.threads++;
@@ -80,6 +108,8 @@ void schedule(Plan& plan) {
       if (fresh) ++plan.threads;
       segment.home = at->second;
       segment.pinned = true;
+    } else if (const uint32_t home = homes[plan.paces[segment.pace].clock]; home != kNone) {
+      segment.home = home;
     } else {
       const uint32_t before = worker_before(plan, segment);
       const int64_t own = load_of(plan, segment);

@@ -170,7 +170,7 @@ double bound_us(const Prices& prices) {
     end[t] += least;
     longest = std::max(longest, end[t]);
     sum += least * prices.tasks[t].share;
-    largest = std::max(largest, least * prices.tasks[t].share);
+    largest = std::max(largest, least * prices.tasks[t].share / prices.tasks[t].streams);
     for (const Prices::Buffer& buffer : prices.buffers)
       if (buffer.producer == t)
         for (const uint32_t reader : buffer.readers) end[reader] = std::max(end[reader], end[t]);

@@ -5,6 +5,7 @@
 
 #include <array>
 #include <condition_variable>
+#include <ctime>
 #include <future>
 #include <mutex>
 #include <thread>
@@ -73,6 +74,12 @@ int64_t ms_of(const std::function<void()>& work) {
   const int64_t begin = time.now_ns();
   work();
   return (time.now_ns() - begin) / kMs;
+}
+
+int64_t processor_ms() {
+  timespec used;
+  clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &used);
+  return int64_t{used.tv_sec} * 1000 + used.tv_nsec / 1'000'000;
 }
 
 Pipeline slow_beats(int64_t count) {
@@ -161,6 +168,25 @@ TEST_CASE("5.2: a long call of one stream does not hold up others of the same ho
   compiled.live().stop();
   CHECK(compiled.wait().ok);
   CHECK(held == kHolding);
+}
+
+TEST_CASE("1.2: workers sleep between the beats of streams, also if a stream has several paces") {
+  Pipeline pipeline;
+  for (const char* number : {"0", "1", "2", "3"}) {
+    const std::string of = number;
+    add_beats(pipeline, "clock" + of, 20);
+    pipeline.add("source" + of, "t.count", {{"count", "1000000"}}).clock = "clock" + of;
+    pipeline.add("sink" + of, "t.sink", {{"log", "none"}}).clock = "clock" + of;
+    graph::Edge& edge = pipeline.connect("source" + of, "sink" + of);
+    edge.policy = graph::Policy::queue;
+    edge.depth = 2;
+  }
+  Setup setup;
+  setup.workers = 2;
+  setup.options.duration_ns = 1000 * kMs;
+  const int64_t used_before = processor_ms();
+  CHECK(run(std::move(pipeline), setup).ok);
+  CHECK(processor_ms() - used_before < 250); // 80 beats; two workers that keep each other awake take 500 to 2,000
 }
 
 TEST_CASE("a set of workers finds each that was added, in order, until it is told to stop") {

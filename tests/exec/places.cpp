@@ -49,10 +49,14 @@ struct PlaceSource final : CountsItself {
   Param<bool> answers{*this, "answers", true, "else it cannot be opened"};
   Param<bool> starts{*this, "starts", true, "else it cannot be started"};
   Param<int64_t> waits_ms{*this, "waits_ms", 0, "how long a call takes, on a thread of its own"};
+  Param<bool> is_live{*this, "live", false, "cannot wait"};
+  Param<int64_t> silent_from_ms{*this, "silent_from_ms", 0, "it gives nothing from then on"};
+  Param<int64_t> silent_until_ms{*this, "silent_until_ms", 0, "until then"};
   int64_t next = 0;
   void probe(Facts& facts) override {
     if (!answers) throw std::runtime_error("no answer");
     facts.rate(20);
+    if (is_live) facts.live();
     if (waits_ms == 0) return;
     facts.waits();
     facts.live();
@@ -64,6 +68,7 @@ struct PlaceSource final : CountsItself {
   }
   void process(Tick& tick, Cpu&) {
     if (count > 0 && next >= count) return tick.end();
+    if (now_ns() >= silent_from_ms * kMs && now_ns() < silent_until_ms * kMs) return tick.not_yet();
     if (waits_ms > 0) std::this_thread::sleep_for(std::chrono::milliseconds(waits_ms));
     write_one(out, tick, first + next);
     out.header(tick).pts_ns = next++ * 50 * kMs;
@@ -489,6 +494,61 @@ TEST_CASE("B15: a stream that comes has the values of the pipeline, whatever was
   REQUIRE(!place_notes["b"].empty());
   for (const PlaceNote& note : place_notes["b"]) CHECK(note.value < 100);
   CHECK(ran.report.streams[1].name == "b");
+}
+
+TEST_CASE("B15: drops and latencies are those of the stream that is there, and not of the one before it") {
+  Setup setup = place_setup();
+  setup.costs_ns["relay@+1"] = kMs;
+  PlaceHouse house("{ mode: realtime, rate: 10 }", 1, 2, "", setup); // a source gives twice as many values
+  const Ran ran = drive(house.compiled, {{100,
+                                          [&] {
+                                            house.add("a", {{"first", "0"}});
+                                          }},
+                                         {1200, [&] { house.remove("a"); }},
+                                         {1300, [&] {
+                                            house.add("b", {{"first", "0"}});
+                                          }}});
+  REQUIRE_MESSAGE(ran.ok, ran.error.what);
+  REQUIRE(ran.report.streams.size() == 2);
+  const StreamReport &stayed = ran.report.streams[0], &came = ran.report.streams[1];
+  CHECK(came.name == "b");
+  CHECK(came.ticks < 8);
+  CHECK(came.dropped.at("rate") > 0);
+  CHECK(came.dropped.at("rate") <= came.ticks);
+  CHECK(came.sampled > 0);
+  CHECK(came.sampled <= came.ticks);
+  CHECK(came.p50_us > 900);
+  CHECK(came.sampled_us < 1100 * static_cast<double>(came.ticks));
+  CHECK(stayed.dropped.at("rate") > came.dropped.at("rate"));
+}
+
+TEST_CASE("B8: a stream whose live source is overdue by twice its period is told as stalled, until it gives a value") {
+  graph::Graph graph = written("{ mode: source }", 2, 2);
+  for (const char* param : {"silent_from_ms", "silent_until_ms"})
+    graph.handlers[0].params.push_back({param, "{" + std::string(param) + "}", {}, {}});
+  graph.handlers[0].params.push_back({"live", "true", {}, {}});
+  for (const char* param : {"silent_from_ms", "silent_until_ms"})
+    for (graph::Stream& stream : graph.streams[0].items)
+      stream.fields.push_back({param,
+                               stream.name == "s0"                      ? "0"
+                               : param == std::string("silent_from_ms") ? "500"
+                                                                        : "900",
+                               {},
+                               {}});
+  Setup setup = place_setup();
+  setup.options.duration_ns = 1'500 * kMs;
+  Compiled compiled(PlaceHouse::pipeline_of(graph), setup);
+  std::vector<std::string> states;
+  const auto note = [&] {
+    std::string all;
+    for (const StreamReport& stream : compiled.live().report().streams) all += stream.state + " ";
+    states.push_back(all);
+  };
+  const Ran ran = drive(compiled, {{20, note}, {480, note}, {580, note}, {680, note}, {880, note}, {1'100, note}});
+  REQUIRE_MESSAGE(ran.ok, ran.error.what);
+  CHECK(states == std::vector<std::string>{"runs runs ", "runs runs ", "runs runs ", "runs stalled ", "runs stalled ",
+                                           "runs runs "});
+  CHECK(ran.report.streams[1].state == "ended");
 }
 
 namespace {

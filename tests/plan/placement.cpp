@@ -142,6 +142,43 @@ TEST_CASE("5.3: what fits comes before what is fast: a device that would be full
   CHECK(choose_places(prices).score.overload > 0);
 }
 
+TEST_CASE("5.3: streams that are placed alike load each resource as so many graphs beside each other do") {
+  const uint32_t seed = random_seed();
+  CAPTURE(seed);
+  std::mt19937 random(seed);
+  for (int i = 0; i < part_of(500); ++i) {
+    CAPTURE(i);
+    const Prices one = random_prices(random, {8, 3, i % 2 == 0 ? 0.0 : 2000.0});
+    const auto tasks = static_cast<uint32_t>(one.tasks.size());
+    const auto streams = static_cast<uint32_t>(1 + random() % 5);
+    Prices beside = one, alike = one; // each stream by itself; all of them in one
+    for (uint32_t s = 1; s < streams; ++s) {
+      beside.tasks.insert(beside.tasks.end(), one.tasks.begin(), one.tasks.end());
+      for (Prices::Buffer buffer : one.buffers) {
+        buffer.producer += s * tasks;
+        for (uint32_t& reader : buffer.readers) reader += s * tasks;
+        beside.buffers.push_back(buffer);
+      }
+    }
+    for (Prices::Task& task : alike.tasks) task.share *= streams, task.streams = streams;
+    for (Prices::Buffer& buffer : alike.buffers) buffer.share *= streams, buffer.streams = streams;
+    Places places, places_beside;
+    for (const Prices::Task& task : one.tasks) {
+      const auto d = static_cast<uint32_t>(random() % one.domains);
+      places.push_back(task.us[d] == Prices::kInfeasible ? 0 : d);
+    }
+    for (uint32_t s = 0; s < streams; ++s) places_beside.insert(places_beside.end(), places.begin(), places.end());
+    const Score expected = evaluate(beside, places_beside), score = evaluate(alike, places);
+    CHECK(score.load_us == doctest::Approx(expected.load_us));
+    CHECK(score.overload == doctest::Approx(expected.overload));
+    CHECK(score.bytes == doctest::Approx(expected.bytes));
+    CHECK(score.latency_us == doctest::Approx(evaluate(one, places).latency_us)); // that of one stream
+    CHECK(sum_us(alike, places) == doctest::Approx(sum_us(beside, places_beside)));
+    const Places cheapest = least_sum(alike, Places(tasks, 0), 0, 1);
+    CHECK(sum_us(one, cheapest) == doctest::Approx(sum_us(one, least_sum(one, Places(tasks, 0), 0, 1))));
+  }
+}
+
 TEST_CASE("5.4: of placements that are as fast as each other the one that carries fewer bytes is taken") {
   Prices prices;
   prices.domains = 2;

@@ -1,6 +1,7 @@
 // Which handlers the calculation places, and which stay where they were put.
 #include <doctest/doctest.h>
 
+#include "graph/unfold.h"
 #include "planned.h"
 
 using namespace millrace;
@@ -33,7 +34,69 @@ using Places = std::vector<std::string>;
 
 Places places(const Planned& planned) { return {planned.place("a"), planned.place("b")}; }
 
+// source → "a" → sink at 30 Hz, for so many streams.
+Pipeline priced_streams(size_t count, const std::string& cpu_us, const std::string& gpu_us) {
+  std::string items;
+  for (size_t s = 0; s < count; ++s) items += (s == 0 ? "s" : ", s") + std::to_string(s) + ": {}";
+  Pipeline p;
+  p.graph = graph::unfold(graph::parse_yaml("version: 1\nstreams: { cameras: { items: { " + items + R"( } } }
+clocks: { cameras: { mode: realtime, rate: 30 } }
+handlers:
+  source: { type: t.count, for_each: cameras }
+  a:      { type: p.priced, for_each: cameras, input: source, cpu_us: )" +
+                                                cpu_us + ", gpu_us: " + gpu_us + R"( }
+  sink:   { type: t.sink, for_each: cameras, input: a, log: none }
+)",
+                                            "streams.yaml"));
+  return p;
+}
+
+// By stream: where its "a" is.
+Places places_of_streams(const Planned& planned, size_t count) {
+  Places places;
+  for (size_t s = 0; s < count; ++s) places.push_back(planned.place("a@s" + std::to_string(s)));
+  return places;
+}
+
 } // namespace
+
+TEST_CASE("5.3: streams are placed alike, and where there is room for all of them") {
+  plan::Machine machine = machine_with_device();
+  machine.workers = 4;
+  CHECK(places_of_streams(Planned(priced_streams(1, "1000", "600"), machine), 1) == Places{"sim:0"});
+  // 64 · 0.6 ms are more than a device may be busy in 33 ms, and 64 · 1 ms are no more than four workers may.
+  const Planned many(priced_streams(64, "1000", "600"), machine);
+  CHECK(places_of_streams(many, 64) == Places(64, "cpu"));
+  CHECK(many.has_note("placed by price: 64 of 192 handlers, all placements tried: the fullest is busy for 16.0 ms"));
+  CHECK(places_of_streams(Planned(priced_streams(64, "1000", "300"), machine), 64) == Places(64, "sim:0"));
+}
+
+TEST_CASE("5.3: each stream pays for its own copies and its own launches") {
+  plan::Machine machine = machine_with_device();
+  machine.workers = 4;
+  machine.launches = {{"sim:0", 200, 0}};
+  CHECK(places_of_streams(Planned(priced_streams(4, "1000", "300"), machine), 4) == Places(4, "sim:0"));
+  CHECK(places_of_streams(Planned(priced_streams(64, "1000", "300"), machine), 64) == Places(64, "cpu"));
+  machine.launches.clear();
+  connect_host(machine, "sim:0", plan::HopPrice(500, 1.0 / 10'000));
+  CHECK(places_of_streams(Planned(priced_streams(4, "2000", "300"), machine), 4) == Places(4, "sim:0"));
+  CHECK(places_of_streams(Planned(priced_streams(48, "2000", "300"), machine), 48) == Places(48, "sim:0"));
+  CHECK(places_of_streams(Planned(priced_streams(60, "1700", "300"), machine), 60) == Places(60, "cpu"));
+}
+
+TEST_CASE("5.6: a stream with a device of its own stays there, and the others are placed beside it") {
+  plan::Machine machine = machine_with_device();
+  machine.workers = 1;
+  Pipeline p = priced_streams(3, "1000", "300");
+  for (graph::Handler& handler : p.graph.handlers)
+    if (handler.name == "a@s1") handler.device = "cpu";
+  const Planned planned(p, machine);
+  CHECK(places_of_streams(planned, 3) == Places{"sim:0", "cpu", "sim:0"});
+  CHECK(planned.reason("a@s1") == "pinned by device:");
+  for (graph::Handler& handler : p.graph.handlers)
+    if (handler.name == "a@s1") handler.device = "sim:0";
+  CHECK(places_of_streams(Planned(p, machine), 3) == Places(3, "sim:0"));
+}
 
 TEST_CASE("5.6: handlers whose price is known everywhere go where the calculation has them, and the plan says why") {
   const Planned planned(priced_chain(), machine_with_device());

@@ -2,8 +2,10 @@
 #include <doctest/doctest.h>
 
 #include <algorithm>
+#include <map>
 #include <set>
 
+#include "graph/unfold.h"
 #include "planned.h"
 
 using namespace millrace;
@@ -30,7 +32,58 @@ plan::Options costs(const std::map<std::string, int64_t>& ns) {
   return options;
 }
 
+// Streams of two paces each, with work of so many ms on both sides of the queue.
+Planned streams_of(const std::map<std::string, int64_t>& ms, uint32_t workers) {
+  std::string items;
+  plan::Options options;
+  for (const auto& [name, work] : ms) {
+    items += (items.empty() ? "" : ", ") + name + ": {}";
+    options.costs_ns["source@" + name] = 1;
+    for (const char* handler : {"first@", "second@"}) options.costs_ns[handler + name] = work * kMs;
+  }
+  Pipeline p;
+  p.graph = graph::unfold(graph::parse_yaml("version: 1\nstreams: { cameras: { items: { " + items + R"( } } }
+clocks: { cameras: { mode: free } }
+handlers:
+  source: { type: t.count, for_each: cameras }
+  first:  { type: t.relay, for_each: cameras, input: source }
+  second: { type: t.relay, for_each: cameras, input: { from: first, policy: queue, depth: 2 } }
+)",
+                                            "streams.yaml"));
+  return Planned(p, machine_of(workers), options);
+}
+
+// By clock: the workers that its segments are shared out to.
+std::map<std::string, std::set<uint32_t>> homes_of(const plan::Plan& plan) {
+  std::map<std::string, std::set<uint32_t>> homes;
+  for (const plan::Segment& segment : plan.segments)
+    homes[plan.clocks[plan.paces[segment.pace].clock].name].insert(segment.home);
+  return homes;
+}
+
 } // namespace
+
+TEST_CASE("5.2: the segments of a stream, of all its paces, have one home") {
+  std::map<std::string, int64_t> ms;
+  for (const char* name : {"a", "b", "c", "d", "e", "f"}) ms[name] = 1;
+  const plan::Plan plan = streams_of(ms, 3).compiled();
+  CHECK(plan.paces.size() > plan.clocks.size());
+  std::map<uint32_t, size_t> streams;
+  for (const auto& [stream, homes] : homes_of(plan)) {
+    CHECK_MESSAGE(homes.size() == 1, stream);
+    ++streams[*homes.begin()];
+  }
+  CHECK(streams == std::map<uint32_t, size_t>{{0, 2}, {1, 2}, {2, 2}});
+}
+
+TEST_CASE("5.2: a stream with more work than a worker's share of all work is shared out, beside others that are not") {
+  const plan::Plan plan = streams_of({{"large", 9}, {"s1", 1}, {"s2", 1}}, 2).compiled();
+  std::map<std::string, std::set<uint32_t>> homes = homes_of(plan);
+  CHECK(homes["large"] == std::set<uint32_t>{0, 1});
+  CHECK(homes["s1"].size() == 1);
+  CHECK(homes["s2"].size() == 1);
+  CHECK(homes["s1"] != homes["s2"]);
+}
 
 TEST_CASE("5.2: one thread gets one segment") {
   CHECK(Planned(line({"t.relay", "t.relay", "t.relay"}), machine_of(1), costs({{"h1", 9 * kMs}})).segments() ==

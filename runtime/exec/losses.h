@@ -1,0 +1,27 @@
+// The values that did not get to their readers, by cause, as they have been counted so far. Any thread may ask.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+
+#include "plan/plan.h"
+
+namespace millrace::exec {
+
+class RunState;
+struct Epoch;
+
+using CountsByCause = std::map<std::string, uint64_t>;
+
+void add_counts(const CountsByCause& counts, CountsByCause& sum);
+// The clock of the handler that an edge leads to; kNone: that is on another node.
+uint32_t target_clock(const Epoch& epoch, const plan::EdgePlan& edge);
+// All that the reader on an edge did not get.
+CountsByCause dropped_on(const RunState& run, uint32_t edge);
+// All that the readers of one clock did not get.
+CountsByCause lost_by_clock(const RunState& run, uint32_t clock);
+// Adds what was dropped on all edges. A channel that several edges share counts once.
+void count_drops(const RunState& run, CountsByCause& dropped);
+
+} // namespace millrace::exec
