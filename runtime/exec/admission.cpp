@@ -15,6 +15,7 @@
 #include "exec/firing.h"
 #include "exec/reader.h"
 #include "exec/settle.h"
+#include "exec/stream_epochs.h"
 #include "exec/stream_life.h"
 #include "exec/tell.h"
 #include "exec/window.h"
@@ -239,7 +240,7 @@ bool keeps_rate(PaceRun& pace, uint64_t ordinal, int64_t media_ns) {
               {},
               "",
               crowds ? "a higher rate:, or in_flight: above " + std::to_string(clock.crowd_ticks) : "a lower rate:"};
-  pace.run->fail_clock(std::move(error), pace.plan->clock, ordinal);
+  pace.run->fail_clock(std::move(error), pace, ordinal);
   return false;
 }
 
@@ -343,7 +344,7 @@ bool admit_far(PaceRun& pace) {
   if (window_full(pace, ordinal)) return false;
   const auto [info, ended] = next_tick(pace);
   if (ended) end(pace);
-  if (!info) return false;
+  if (!info || (info->epoch != pace.epoch.load(std::memory_order_relaxed) && !reaches_epoch(pace, *info))) return false;
   retire(pace, ordinal);
   // The clock's own pace takes changes in where it is; elsewhere each of its far paces does, at the ticks they name.
   const bool is_home = pace.run->epoch.paces[pace.plan->clock]->plan->node == pace.plan->node;
