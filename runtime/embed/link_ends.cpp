@@ -37,7 +37,7 @@ bool LinkDeparture::next(net::Parcel& parcel) {
     parcel.tick = {last_.clock, parcel_.tick.epoch, last_.index + 1, last_.media_time_ns + 1, 0, 0};
   parcel.begun_ns = parcel_.end ? INT64_MIN : parcel_.begun_ns;
   parcel.begun_error_us = parcel_.end ? 0 : us_of_error(parcel_.begun_error_ns);
-  parcel.previous = has_last_ ? last_.index : net::kNoIndex; // indices go on from one epoch to the next
+  parcel.previous = has_last_ ? last_.index : net::kNoIndex;        // indices go on from one epoch to the next
   const uint64_t missing = parcel.tick.index - parcel.previous - 1; // also right for kNoIndex, which is -1
   parcel.gap_count = missing > 0 ? 1 : 0;
   parcel.gaps[0] = {parcel_.gap, missing};

@@ -70,8 +70,7 @@ void RunState::fail(HandlerRun& step, uint64_t index, const std::string& sentenc
   const graph::Handler& declared = plan::declared_of(epoch.plan, epoch.graph, step.plan->handler());
   Error error = plan::refusal(code::handler_failed, begins, declared, epoch.plan.type_of(*step.plan), sentence);
   const bool is_outside = declared.stream.empty(); // it may be on a stream's clock all the same
-  is_outside ? fail(std::move(error), step.pace->plan->clock, index)
-             : fail_clock(std::move(error), *step.pace, index);
+  is_outside ? fail(std::move(error), step.pace->plan->clock, index) : fail_clock(std::move(error), *step.pace, index);
 }
 
 void RunState::fail_clock(Error error, const PaceRun& pace, uint64_t index) {

@@ -1,10 +1,10 @@
 // Epochs of a stream's clock: which of them has begun where.
 //
 // At the clock's home its own pace ends an epoch and begins the next one (stream_life.h). Its far paces, there and on
-// other nodes, do not wait for that, and it does not wait for them. The first tick of an epoch tells a far pace that the
-// one before is over, because each of its feeds keeps the order. The pace then has its segments drain and reset their
-// handlers, as those at home have done, before it admits that tick. So paces of one clock may be in several epochs at a
-// time, and a failure belongs to the epoch of its tick.
+// other nodes, do not wait for that, and it does not wait for them. The first tick of an epoch tells a far pace that
+// the one before is over, because each of its feeds keeps the order. The pace then has its segments drain and reset
+// their handlers, as those at home have done, before it admits that tick. So paces of one clock may be in several
+// epochs at a time, and a failure belongs to the epoch of its tick.
 #pragma once
 
 #include <cstdint>

@@ -267,8 +267,7 @@ bool loses_source(PaceRun& pace, uint64_t ordinal) {
     return source.reader && source.reader->started() == Started::failed;
   });
   if (!clock.plan->live && !failed) return false;
-  pace.run->fail_clock({code::handler_failed, "the source of a live stream has ended", {}, {}, "", ""},
-                       pace, ordinal);
+  pace.run->fail_clock({code::handler_failed, "the source of a live stream has ended", {}, {}, "", ""}, pace, ordinal);
   pace.stirred = true;
   return true;
 }

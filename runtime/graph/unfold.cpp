@@ -143,8 +143,7 @@ class Unfolding {
   }
 
   void check_set(const StreamSet& set) const {
-    if (set.on_error == OnStreamError::restart)
-      check_apart(set, "on_error: restart", "cannot begin anew one by one");
+    if (set.on_error == OnStreamError::restart) check_apart(set, "on_error: restart", "cannot begin anew one by one");
     if (set.max > 0) check_apart(set, "max", "begin and end together");
     if (set.max > 0 && !written_.nodes.empty())
       throw Failure(Error{code::key_not_available,
