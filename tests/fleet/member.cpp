@@ -282,14 +282,17 @@ TEST_CASE("B11: a member says that a stream has failed before its state, and end
   gpu.order(Order::Step::start);
   gpu.in_turn.clear();
   gpu.events.clear();
-  StreamOver earlier = over, later = over, other = over;
+  StreamOver earlier = over, later = over, other = over, again = over;
   earlier.failure.index = 5;
   later.failure.index = 8;
   other.epoch = 2;
-  for (const StreamOver& one : {other, over, over, later, earlier}) gpu.hear(one);
-  REQUIRE(gpu.types() == std::vector<Type>{Type::fail_stream, Type::fail_stream});
+  again.failure.index = 30;
+  again.failure.clock_epoch = 1; // the stream had begun anew
+  for (const StreamOver& one : {other, over, over, later, earlier, again, earlier, again}) gpu.hear(one);
+  REQUIRE(gpu.types() == std::vector<Type>{Type::fail_stream, Type::fail_stream, Type::fail_stream});
   CHECK(gpu.events[0].failure->index == 7);
   CHECK(gpu.events[1].failure->index == 5);
+  CHECK(gpu.events[2].failure->index == 30);
   gpu.member.finished("report");
   gpu.poll();
   gpu.member.away(0);
