@@ -145,13 +145,6 @@ class Unfolding {
   void check_set(const StreamSet& set) const {
     if (set.on_error == OnStreamError::restart) check_apart(set, "on_error: restart", "cannot begin anew one by one");
     if (set.max > 0) check_apart(set, "max", "begin and end together");
-    if (set.max > 0 && !written_.nodes.empty())
-      throw Failure(Error{code::key_not_available,
-                          "'max' of " + set.name + " is not there yet for a pipeline with 'nodes'",
-                          set.place,
-                          {},
-                          "",
-                          "leave 'max' out"});
     const bool has_template = std::any_of(written_.handlers.begin(), written_.handlers.end(),
                                           [&](const Handler& handler) { return handler.for_each == set.name; });
     if (has_template) return;

@@ -266,6 +266,8 @@ exec::RunOptions Node::Work::run_options(const Decided& decided) {
   options.on_waiting = [this](const std::vector<std::string>& lines) { meeting_->waits(lines); };
   options.waiting_elsewhere = [this] { return meeting_->waiting_elsewhere(); };
   options.on_failure = [this](const exec::FailureRecord& record) {
+    if (record.of_stream && composition_->plan().clocks[record.clock].has_room)
+      return; // no other node has to do with it
     fleet::RunFailure failure{record.error, name_, "", fleet::kNoTick, false};
     failure.error.notes.push_back("on node " + name_);
     if (record.index != UINT64_MAX) {
