@@ -224,7 +224,7 @@ bool keeps_rate(PaceRun& pace, uint64_t ordinal, int64_t media_ns) {
   const auto since = [&](uint64_t ticks) { return media_ns - recent[(ordinal - ticks) % recent.size()]; };
   const bool crowds =
       clock.crowd_ticks > 1 && ordinal + 1 >= clock.crowd_ticks && since(clock.crowd_ticks - 1) < clock.held_ns;
-  // What was owed in an earlier epoch was drained at its end.
+  // Results that were owed in an earlier epoch were drained at its end.
   const bool pauses = clock.owed_ticks > 0 && ordinal >= pace.first_index + clock.owed_ticks &&
                       since(clock.owed_ticks) > beat_ns(clock.rate, clock.owed_ticks + 1) + 1;
   if (!crowds && !pauses) return true;

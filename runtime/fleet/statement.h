@@ -58,7 +58,7 @@ struct RunFailure {
   std::string clock;        // "": it belongs to no tick
   uint64_t index = kNoTick; // a tick of the clock
   bool hopeless = false;    // ticks in flight will never end: nobody waits for them
-  uint32_t clock_epoch = 0; // of a stream: the epoch of that tick (not of a brief)
+  uint32_t clock_epoch = 0; // the epoch of that tick, if it is a stream's; no brief's epoch
 };
 
 // True if it takes the place of a failure of the same stream: it is of a later epoch, or of an earlier tick of this

@@ -117,9 +117,9 @@ class Spreading {
         refuse_place(handler, handler, "");
     for (const DraftEdge& edge : draft_.edges) {
       const DraftHandler &source = draft_.handlers[edge.source], &target = draft_.handlers[edge.target];
-      if (has_room(source) && target.node != 0) refuse_place(source, target, ", which reads " + written_name(source));
+      if (has_room(source) && target.node != 0) refuse_place(source, target, " and reads " + written_name(source));
       if (has_room(target) && source.node != 0)
-        refuse_place(target, source, ", which " + written_name(target) + " reads");
+        refuse_place(target, source, " and is read by " + written_name(target));
     }
   }
 
@@ -131,7 +131,7 @@ class Spreading {
                                  const std::string& how) const {
     throw Failure(Error{code::key_not_available,
                         "'" + draft_.plan.clocks[of_set.clock].set + "' has 'max', and " + written_name(elsewhere) +
-                            how + " runs on node " + node_name(elsewhere.node),
+                            " runs on node " + node_name(elsewhere.node) + how,
                         elsewhere.declared->place,
                         {"streams come and go on the first node, " + node_name(0) +
                          "; what has to do with them on other nodes is not there yet"},
