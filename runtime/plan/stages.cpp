@@ -118,8 +118,7 @@ class Spreading {
     for (const DraftEdge& edge : draft_.edges) {
       const DraftHandler &source = draft_.handlers[edge.source], &target = draft_.handlers[edge.target];
       if (has_room(source) && target.node != 0) refuse_place(source, target, " and reads " + written_name(source));
-      if (has_room(target) && source.node != 0)
-        refuse_place(target, source, " and is read by " + written_name(target));
+      if (has_room(target) && source.node != 0) refuse_place(target, source, " and is read by " + written_name(target));
     }
   }
 
