@@ -250,7 +250,8 @@ void FleetWorld::act(Process& process, const Member::Event& event) {
 void FleetWorld::fail_streams(Process& process) {
   for (uint64_t left = random.between(0, setup_.streams_most); left > 0; --left) {
     const std::string clock = "stream" + std::to_string(random.below(3));
-    const FailedTick failed{static_cast<uint32_t>(random.below(3)), random.below(100)};
+    const uint64_t drawn = random.below(300);
+    const FailedTick failed{static_cast<uint32_t>(drawn % 3), drawn / 3};
     later_in(process, random.spread(kMs, setup_.run_ns_most), [this, &process, clock, failed] {
       const auto known = process.own_streams.find(clock);
       const bool is_news =
