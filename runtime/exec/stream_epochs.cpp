@@ -30,8 +30,8 @@ namespace {
 bool is_past(const RunState& run, const ClockRun& clock, uint32_t epoch) {
   const auto& paces = run.epoch.paces;
   return std::none_of(paces.begin(), paces.end(), [&](const auto& pace) {
-    const bool is_root = pace->clock == &clock && !pace->parent && !pace->segments.empty();
-    return is_root && pace->epoch.load() <= epoch && !pace->ended.load();
+    const bool is_root_here = pace->clock == &clock && !pace->parent && pace->plan->node == run.epoch.plan.node;
+    return is_root_here && pace->epoch.load() <= epoch && !pace->ended.load();
   });
 }
 
