@@ -147,6 +147,9 @@ void Member::failed(const RunFailure& failure) {
 
 void Member::stream_failed(const RunFailure& failure) {
   if (step_ != Step::prepares && step_ != Step::ready && step_ != Step::runs) return;
+  // Threads that fail tell it in any order, and what counts is said again whenever the link is back.
+  const auto known = own_streams_.find(failure.clock);
+  if (known != own_streams_.end() && !supersedes(failure, known->second)) return;
   RunFailure& own = own_streams_[failure.clock] = failure;
   own.node = offer_.node;
   if (step_ != Step::prepares) say(StreamOver{brief_.epoch, brief_.hash, own});

@@ -276,6 +276,11 @@ TEST_CASE("B11: a member says that a stream has failed before its state, and end
   gpu.poll();
   CHECK(gpu.in_turn == "stream state ");
   CHECK(gpu.stream.node == "gpu");
+  gpu.member.stream_failed({{601, "it failed", {}, {}, {}, {}}, "", "hall", 9, false, 1});
+  gpu.member.stream_failed({{601, "it failed", {}, {}, {}, {}}, "", "hall", 2, false}); // by a slower thread
+  gpu.poll();
+  CHECK(gpu.stream.clock_epoch == 1);
+  gpu.in_turn.clear();
   const StreamOver over{1, "plan", {{601, "it failed", {}, {}, {}, {}}, "edge", "yard", 7, false}};
   gpu.hear(over); // it is said again at the start
   CHECK(gpu.types() == std::vector<Type>{Type::prepare});
