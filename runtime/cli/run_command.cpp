@@ -174,8 +174,7 @@ class LiveRun {
     options.duration_ns = static_cast<int64_t>(command_.duration_s * 1e9);
     const std::shared_ptr<exec::Run> run = compiled_.composition->make_run(options);
     logged(log_, [&] { run->start(); });
-    streams_ = std::make_unique<embed::Streams>(*compiled_.composition, *run);
-    take(run);
+    take(run, std::make_shared<embed::Streams>(*compiled_.composition, *run));
   }
 
   // Lets other processes of this user change and stop the run from now on. Without it the run goes on as well.
@@ -192,14 +191,12 @@ class LiveRun {
       set(changes, taken);
     };
     run.stop = [this] { stop_by_control(); };
-    if (streams_) {
-      run.add_stream = [this](const std::string& set, const graph::Stream& stream, exec::StreamDone done) {
-        streams_->add(set, stream, std::move(done));
-      };
-      run.remove_stream = [this](const std::string& set, const std::string& name, exec::StreamDone done) {
-        streams_->remove(set, name, std::move(done));
-      };
-    }
+    run.add_stream = [this](const std::string& set, const graph::Stream& stream, exec::StreamDone done) {
+      streams()->add(set, stream, std::move(done));
+    };
+    run.remove_stream = [this](const std::string& set, const std::string& name, exec::StreamDone done) {
+      streams()->remove(set, name, std::move(done));
+    };
     run.streams = [this] { return report().streams; };
     control_ = std::make_unique<serve::Control>(run);
     try {
@@ -232,12 +229,14 @@ class LiveRun {
       node::NodeHooks hooks;
       hooks.prepare = [this] { return pipeline_->prepare(); };
       hooks.run_options = [this] { return run_options(); };
-      hooks.composed = [this](const embed::Composition& composition) {
+      const embed::Composition* composed = nullptr;
+      hooks.composed = [this, &composed](const embed::Composition& composition) {
         refuse_shared_outputs(composition, command_);
         open_files();
+        composed = &composition;
       };
-      hooks.running = [this, running](const std::shared_ptr<exec::Run>& run) {
-        take(run);
+      hooks.running = [this, &composed, running](const std::shared_ptr<exec::Run>& run) {
+        take(run, run ? std::make_shared<embed::Streams>(*composed, *run) : nullptr);
         if (run) running();
       };
       hooks.tell = [this](const std::string& line) {
@@ -416,10 +415,23 @@ class LiveRun {
     if (socket_) socket_->withdraw();
   }
 
-  void take(const std::shared_ptr<exec::Run>& run) {
+  void take(const std::shared_ptr<exec::Run>& run, std::shared_ptr<embed::Streams> streams) {
+    {
+      const std::lock_guard lock(mutex_);
+      std::swap(streams_, streams);
+    }
+    streams.reset(); // the former ones, before their run goes; without the lock, because they answer
     const std::lock_guard lock(mutex_);
     run_ = run;
     if (run && stopped_ && !node_) run->stop();
+  }
+
+  std::shared_ptr<embed::Streams> streams() {
+    if (pipeline_ && command_.node != graph::node_names(pipeline_->graph)[0])
+      throw Failure(code::no_place, "streams come and go on node " + graph::node_names(pipeline_->graph)[0]);
+    const std::lock_guard lock(mutex_);
+    if (!streams_) throw Failure(code::no_place, "the nodes have not met yet");
+    return streams_;
   }
 
   // Locked because a signal may ask for the report while the run still opens its files.
@@ -503,7 +515,7 @@ class LiveRun {
   bool told_ = false; // true once the first signal was reported
   std::condition_variable told_changed_;
   std::atomic<bool> ended_{false}, stopped_by_control_{false};
-  std::unique_ptr<embed::Streams> streams_; // null: nodes run the pipeline
+  std::shared_ptr<embed::Streams> streams_; // null: the nodes have not met; under `mutex_`
   std::unique_ptr<serve::Control> control_;
   std::unique_ptr<serve::ControlSocket> socket_; // last: its thread uses all of the above
 };

@@ -34,11 +34,11 @@ bool LinkDeparture::next(net::Parcel& parcel) {
   if (!parcel_.end)
     parcel.tick = parcel_.tick;
   else if (has_last_)
-    parcel.tick = {last_.clock, last_.epoch, last_.index + 1, last_.media_time_ns + 1, 0, 0};
+    parcel.tick = {last_.clock, 0, last_.index + 1, last_.media_time_ns + 1, 0, 0};
+  parcel.tick.epoch = parcel_.tick.epoch;
   parcel.begun_ns = parcel_.end ? INT64_MIN : parcel_.begun_ns;
   parcel.begun_error_us = parcel_.end ? 0 : us_of_error(parcel_.begun_error_ns);
-  const bool goes_on = has_last_ && last_.epoch == parcel.tick.epoch;
-  parcel.previous = goes_on ? last_.index : net::kNoIndex;
+  parcel.previous = has_last_ ? last_.index : net::kNoIndex;        // indices go on from one epoch to the next
   const uint64_t missing = parcel.tick.index - parcel.previous - 1; // also right for kNoIndex, which is -1
   parcel.gap_count = missing > 0 ? 1 : 0;
   parcel.gaps[0] = {parcel_.gap, missing};

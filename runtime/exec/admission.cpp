@@ -15,6 +15,7 @@
 #include "exec/firing.h"
 #include "exec/reader.h"
 #include "exec/settle.h"
+#include "exec/stream_epochs.h"
 #include "exec/stream_life.h"
 #include "exec/tell.h"
 #include "exec/window.h"
@@ -226,7 +227,8 @@ bool keeps_rate(PaceRun& pace, uint64_t ordinal, int64_t media_ns) {
   const auto since = [&](uint64_t ticks) { return media_ns - recent[(ordinal - ticks) % recent.size()]; };
   const bool crowds =
       clock.crowd_ticks > 1 && ordinal + 1 >= clock.crowd_ticks && since(clock.crowd_ticks - 1) < clock.held_ns;
-  const bool pauses = clock.owed_ticks > 0 && ordinal >= clock.owed_ticks &&
+  // Results that were owed in an earlier epoch were drained at its end.
+  const bool pauses = clock.owed_ticks > 0 && ordinal >= pace.first_index + clock.owed_ticks &&
                       since(clock.owed_ticks) > beat_ns(clock.rate, clock.owed_ticks + 1) + 1;
   if (!crowds && !pauses) return true;
   const auto ms = [](int64_t ns) { return std::to_string(ns / 1'000'000) + " ms"; };
@@ -242,7 +244,7 @@ bool keeps_rate(PaceRun& pace, uint64_t ordinal, int64_t media_ns) {
               {},
               "",
               crowds ? "a higher rate:, or in_flight: above " + std::to_string(clock.crowd_ticks) : "a lower rate:"};
-  pace.run->fail_clock(std::move(error), pace.plan->clock, ordinal);
+  pace.run->fail_clock(std::move(error), pace, ordinal);
   return false;
 }
 
@@ -347,7 +349,7 @@ bool admit_far(PaceRun& pace) {
   if (window_full(pace, ordinal)) return false;
   const auto [info, ended] = next_tick(pace);
   if (ended) end(pace);
-  if (!info) return false;
+  if (!info || (info->epoch != pace.epoch.load(std::memory_order_relaxed) && !reaches_epoch(pace, *info))) return false;
   retire(pace, ordinal);
   // The clock's own pace takes changes in where it is; elsewhere each of its far paces does, at the ticks they name.
   const bool is_home = pace.run->epoch.paces[pace.plan->clock]->plan->node == pace.plan->node;

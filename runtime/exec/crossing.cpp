@@ -10,6 +10,7 @@
 #include "exec/run.h"
 #include "exec/run_state.h"
 #include "exec/settle.h"
+#include "exec/stream_epochs.h"
 #include "exec/window.h"
 
 namespace millrace::exec {
@@ -37,6 +38,8 @@ bool Departure::next(Parcel& parcel) {
   if (channel_.taken == channel_.count) {
     if (!channel_.closed || gave_end_) return false;
     gave_end_ = parcel.end = true;
+    parcel.tick = {};
+    parcel.tick.epoch = channel_.from->pace->clock->epoch.load();
     parcel.values.clear();
     return true;
   }
@@ -124,6 +127,8 @@ ParcelRoom Arrival::room(uint32_t value) {
 }
 
 void Arrival::arrive(const Parcel& parcel) {
+  if (ClockRun& clock = *channel_.to->pace->clock; parcel.end && parcel.tick.epoch > clock.epoch.load())
+    note_epoch(run_, clock, parcel.tick.epoch);
   {
     const std::lock_guard lock(channel_.mutex);
     if (channel_.released) return; // blocks that were asked for stay those of the next parcel

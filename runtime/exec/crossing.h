@@ -34,7 +34,7 @@ struct Parcel {
   int64_t begun_ns = INT64_MIN; // when its tick began at the clock's home, in the run's time; INT64_MIN: not measured
   int64_t begun_error_ns = 0;   // by so much the home's time may have been wrong then
   uint8_t gap = 0;              // why ticks directly before it are missing, if any are
-  bool end = false;             // no parcel follows; it has no values
+  bool end = false;             // no parcel follows; it has no values, and of `tick` the last epoch that has begun
   uint64_t lost = 0;            // ticks before it that went with an earlier process of its node; known where it arrives
   std::vector<ParcelValue> values;
 };

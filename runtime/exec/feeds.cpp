@@ -38,13 +38,15 @@ bool is_before(const mr_tick_info& a, const mr_tick_info& b) {
   return a.epoch != b.epoch ? a.epoch < b.epoch : a.index < b.index;
 }
 
-// True if it has made room.
+// Drops ticks that come after a later one was admitted, or after the end of their epoch. True if it has made room.
 bool drop_late(PaceRun& pace, ChannelRun& channel) {
   const uint64_t ordinal = pace.admitted.load(std::memory_order_relaxed);
-  if (ordinal == 0) return false;
-  const mr_tick_info& last = pace.info(ordinal - 1);
+  const uint32_t epoch = pace.epochs_over.load(std::memory_order_relaxed);
+  const auto is_late = [&](const mr_tick_info& info) {
+    return info.epoch < epoch || (ordinal > 0 && !is_before(pace.info(ordinal - 1), info));
+  };
   bool made_room = false;
-  while (channel.count > 0 && !is_before(last, channel.at(0).info)) {
+  while (channel.count > 0 && is_late(channel.at(0).info)) {
     count_left_out(channel, channel.at(0), Cause::late);
     for (Slot& slot : channel.at(0).slots) release(slot);
     pop(channel);

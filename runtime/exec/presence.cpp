@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "exec/body.h"
+#include "exec/stream_epochs.h"
 
 namespace millrace::exec {
 
@@ -44,7 +45,7 @@ Cause why_empty(const StepRun& step, const InputRun& input, uint64_t ordinal) {
 Earlier look_back(const StepRun& step, const InputRun& input, uint64_t ordinal) {
   if (input.delay == 0) return {Back::there, ordinal};
   PaceRun& pace = *step.pace;
-  const uint64_t first = pace.clock->first_index; // the epoch's
+  const uint64_t first = root_of(pace).first_index; // the epoch's
   if (pace.plan->kind == plan::PaceKind::clock)
     return ordinal < first + input.delay ? Earlier{Back::before_first, 0} : Earlier{Back::there, ordinal - input.delay};
   // After a gate, ordinals count the ticks that were let in, but a delay counts all ticks.

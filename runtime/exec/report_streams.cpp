@@ -97,8 +97,11 @@ std::vector<StreamReport> report_streams(const RunState& run, const LostByClock&
 
 const Error* error_of_all_streams(const RunState& run) {
   std::map<std::string, std::pair<const Error*, bool>> sets; // the first error, and whether all have one
-  for (const auto& clock : run.clocks) {
+  const plan::Plan& plan = run.epoch.plan;
+  for (uint32_t c = 0; c < run.clocks.size(); ++c) {
+    const ClockRun* const clock = run.clocks[c].get();
     if (clock->plan->set.empty() || (clock->place.vacant.load() && !clock->failure)) continue; // perhaps a free place
+    if (clock->plan->has_room && plan.home_of(c) != plan.node) continue; // its streams come and go elsewhere
     auto& [first, all] = sets.try_emplace(clock->plan->set, nullptr, true).first->second;
     all = all && clock->failure;
     if (!first && clock->failure) first = &*clock->failure;

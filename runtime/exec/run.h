@@ -72,6 +72,7 @@ struct FailureRecord {
   uint64_t index = 0;
   bool of_stream = false; // it ends the stream of the clock, and the run goes on (B11)
   std::string node{};     // of_stream: the node on which it happened; "": this one
+  uint32_t epoch = 0;     // of_stream: the tick's. It is no failure of a later one
 };
 
 // RunOptions::begin_ns: the clocks begin at the time of the first look of any of them.

@@ -14,6 +14,7 @@
 #include "exec/region.h"
 #include "exec/sink_latency.h"
 #include "exec/source.h"
+#include "exec/stream_epochs.h"
 #include "exec/tell.h"
 #include "plan/refusal.h"
 
@@ -69,16 +70,13 @@ void RunState::fail(HandlerRun& step, uint64_t index, const std::string& sentenc
   const graph::Handler& declared = plan::declared_of(epoch.plan, epoch.graph, step.plan->handler());
   Error error = plan::refusal(code::handler_failed, begins, declared, epoch.plan.type_of(*step.plan), sentence);
   const bool is_outside = declared.stream.empty(); // it may be on a stream's clock all the same
-  is_outside ? fail(std::move(error), step.pace->plan->clock, index)
-             : fail_clock(std::move(error), step.pace->plan->clock, index);
+  is_outside ? fail(std::move(error), step.pace->plan->clock, index) : fail_clock(std::move(error), *step.pace, index);
 }
 
-void RunState::fail_clock(Error error, uint32_t clock, uint64_t index) {
-  clocks[clock]->plan->fails_alone ? fail_stream(std::move(error), clock, index) : fail(std::move(error), clock, index);
-}
-
-void RunState::fail_stream(Error error, uint32_t clock, uint64_t index) {
-  const FailureRecord failure{std::move(error), clock, index, true};
+void RunState::fail_clock(Error error, const PaceRun& pace, uint64_t index) {
+  const uint32_t clock = pace.plan->clock;
+  if (!pace.clock->plan->fails_alone) return fail(std::move(error), clock, index);
+  const FailureRecord failure{std::move(error), clock, index, true, "", root_of(pace).epoch.load()};
   if (note_stream_failure(failure) && options.on_failure) options.on_failure(failure); // outside of the lock
 }
 
@@ -87,12 +85,18 @@ bool RunState::note_stream_failure(const FailureRecord& failure) {
   {
     const std::lock_guard lock(failure_mutex);
     ClockRun& stream = *clocks[failure.clock];
-    is_first = !stream.failure;
+    const uint32_t newest = std::max(stream.epoch.load(), stream.failure ? stream.failed_epoch : 0);
+    if (failure.epoch < newest) return false; // the stream has begun anew since then
+    is_first = !stream.failure || failure.epoch > stream.failed_epoch;
     is_news = is_first || failure.index < stream.failed_at;
     if (is_news) {
-      stream.fail_index.store(std::min(failure.index, stream.fail_index.load())); // the run may fail on the clock too
+      const uint32_t before = stream.fail_epoch.load(); // the run may have failed on the clock too
+      const uint64_t least = before < failure.epoch ? UINT64_MAX : stream.fail_index.load();
+      stream.fail_index.store(std::min(failure.index, least));
+      stream.fail_epoch.store(std::max(failure.epoch, before));
       stream.failure = failure.error;
       stream.failed_at = failure.index;
+      stream.failed_epoch = failure.epoch;
       stream.failed_on = failure.node;
     }
     stream.halted.store(true);
@@ -128,6 +132,7 @@ bool RunState::note_failure(const FailureRecord& failure) {
     fail_index.store(failure.index);
     is_news = true;
   }
+  clocks[failure.clock]->fail_epoch.store(UINT32_MAX);
   failing.store(true);
   any_failed.store(true);
   notify_all();

@@ -137,10 +137,8 @@ class RunState {
   // A failure of a stream's handler ends the stream, where its set says so; else the run.
   void fail(HandlerRun& step, uint64_t ordinal, const std::string& sentence);
   void fail(Error error, uint32_t clock, uint64_t index);
-  // Ends what the clock is there for: its stream, where its set says so; else the run.
-  void fail_clock(Error error, uint32_t clock, uint64_t index);
-  // The stream of the clock is over, until it begins anew: no handler is called on later ticks of it.
-  void fail_stream(Error error, uint32_t clock, uint64_t index);
+  // Ends what the pace's clock is there for, on a tick of the pace: its stream, where its set says so; else the run.
+  void fail_clock(Error error, const PaceRun& pace, uint64_t index);
   // fail() without telling on_failure. True if the failure is news: it is now the run's error, or its clock fails at an
   // earlier tick than before.
   bool note_failure(const FailureRecord& failure);
@@ -189,8 +187,10 @@ inline bool is_failing(const RunState& run, const ClockRun& clock) {
 
 // True for ticks after the one on which the run or their stream failed: no handler is called on them (2.6).
 inline bool later_ticks_void(const RunState& run, const mr_tick_info& info) {
-  return run.any_failed.load(std::memory_order_relaxed) &&
-         info.index > run.clocks[info.clock]->fail_index.load(std::memory_order_relaxed);
+  if (!run.any_failed.load(std::memory_order_relaxed)) return false;
+  const ClockRun& clock = *run.clocks[info.clock];
+  const uint32_t epoch = clock.fail_epoch.load(); // first: it is stored after its index
+  return info.epoch <= epoch && info.index > clock.fail_index.load();
 }
 
 } // namespace millrace::exec

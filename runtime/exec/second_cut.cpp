@@ -13,6 +13,7 @@
 #include "exec/pending.h"
 #include "exec/run_state.h"
 #include "exec/sink_latency.h"
+#include "exec/stream_epochs.h"
 #include "exec/threads.h"
 #include "observe/histogram.h"
 
@@ -30,7 +31,11 @@ constexpr int64_t kHoldMaxNs = 1'000'000'000;
 constexpr int kAttemptsMax = 5;
 
 // True if the pace admits no more ticks for now: the ticks that it has begun end in the segments that it has.
-bool is_ending(const PaceRun& pace) { return pace.ending.load() || pace.ended.load() || pace.clock->halted.load(); }
+bool is_ending(const PaceRun& pace) {
+  const PaceRun& root = root_of(pace);
+  const bool ends_epoch = root.epochs_over.load() != root.epoch.load();
+  return pace.ending.load() || pace.ended.load() || pace.clock->halted.load() || ends_epoch;
+}
 
 bool has_measured_enough(const RunState& run) {
   for (const auto& pace : run.epoch.paces)

@@ -132,14 +132,17 @@ struct alignas(64) ClockRun {
   SingleWriter<uint64_t> late, skipped;
   std::atomic<int64_t> stalls_at_ns{INT64_MAX}; // a live source: then its next value is overdue by twice its period
   std::atomic<uint64_t> fail_index{UINT64_MAX}; // any, under failure_mutex: the first tick on which the run failed
+  std::atomic<uint32_t> fail_epoch{0};          // any, under failure_mutex: later epochs than this did not fail there
   std::atomic<bool> halted{false};              // any, under failure_mutex: its stream has failed, and the run goes on
   std::atomic<bool> rests{false};               // head: halted, with nothing to do before PaceRun::idle_until_ns
   std::optional<Error> failure;                 // any, under failure_mutex: by which its stream has failed
   uint64_t failed_at = 0;                       // any, under failure_mutex: the tick of that failure
+  uint32_t failed_epoch = 0;                    // any, under failure_mutex: the epoch of that tick
   std::string failed_on;                        // any, under failure_mutex: its node; "": this one
 
   PlaceRun place;
   std::atomic<bool> removed{false}; // any, under failure_mutex: it is halted because its stream is to go
+  std::atomic<uint32_t> epoch{0};   // any, under failure_mutex: the last one that has begun, as far as is known here
 
   // head: epochs of a stream that begins anew
   Stage stage = Stage::runs;
@@ -148,7 +151,6 @@ struct alignas(64) ClockRun {
   int64_t began_ns = 0, begins_at_ns = 0; // the epoch began; the next one is to begin
   int64_t media_shift_ns = 0;             // from the times of its sources to media times; kShiftUnknown
   SingleWriter<uint64_t> restarts;
-  uint64_t first_index = 0; // the epoch's; any thread reads it that has seen one of its ticks
 };
 
 // A channel from which a far pace takes its ticks, and the entry's output that its first value becomes.
@@ -211,6 +213,10 @@ struct PaceRun {
   std::atomic<int64_t> idle_until_ns{INT64_MIN};
   std::atomic<bool> ending{false}; // admits no more, and waits for readers to leave their handlers
   bool stirred = false;            // the head has moved something, though it admits no tick
+  // The epoch whose ticks the pace admits, and the index of the first of them (stream_epochs.h). Of decoupled paces, it
+  // is that of the pace before. Any thread reads the index that has seen one of the ticks.
+  std::atomic<uint32_t> epoch{0};
+  uint64_t first_index = 0;
 
   TickWatch watch;
   int64_t asked_ns = INT64_MAX;   // when the sources were last asked for a tick that will be measured

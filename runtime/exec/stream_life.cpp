@@ -13,6 +13,7 @@
 #include "exec/presence.h"
 #include "exec/reader.h"
 #include "exec/run_state.h"
+#include "exec/stream_epochs.h"
 #include "exec/tell.h"
 
 namespace millrace::exec {
@@ -44,17 +45,8 @@ bool have_left(ClockRun& clock) {
   return left;
 }
 
-bool all_drained(const PaceRun& pace) {
-  const uint32_t over = pace.epochs_over.load(std::memory_order_relaxed);
-  for (const auto& other : pace.run->epoch.paces) {
-    if (other->clock != pace.clock) continue;
-    for (const SegmentRun* segment : other->segments)
-      if (segment->epochs_over.load(std::memory_order_acquire) != over && !segment->done.load()) return false;
-  }
-  return true;
-}
-
-// Lets go of the values of the epoch. No segment of the clock runs, so no step of it reads them.
+// Lets go of the values of the epoch. No segment that the pace gives ticks runs, so no step reads them; far paces hold
+// on their own what they still read.
 void let_go(PaceRun& pace) {
   for (SourceState& source : pace.clock->sources) {
     if (source.has_value) release_all(source.value);
@@ -62,7 +54,7 @@ void let_go(PaceRun& pace) {
     source.has_value = source.has_next = false;
   }
   for (const auto& other : pace.run->epoch.paces) {
-    if (other->clock != pace.clock) continue;
+    if (&root_of(*other) != &pace) continue;
     for (OutputRun* output : other->held_outputs)
       for (uint64_t at = 0; at <= output->mask; ++at) release(output->places[at].slot);
   }
@@ -122,11 +114,17 @@ const SourceRun& failed_source(const ClockRun& clock) {
   return *(failed == clock.sources.end() ? clock.sources.front() : *failed).step;
 }
 
+// It is that of another stream, or the stream was not there yet.
+void forget_failure(RunState& run, ClockRun& clock) {
+  const std::lock_guard lock(run.failure_mutex);
+  clock.failure.reset();
+}
+
 void begin(PaceRun& pace) {
   RunState& run = *pace.run;
   ClockRun& clock = *pace.clock;
   clock.began_ns = run.now_ns();
-  clock.first_index = pace.admitted.load(std::memory_order_relaxed);
+  pace.first_index = pace.admitted.load(std::memory_order_relaxed);
   clock.first_of_epoch = true;
   clock.media_shift_ns = kShiftUnknown;
   skip_beats(pace);
@@ -137,14 +135,9 @@ void begin(PaceRun& pace) {
   if (!comes) ++clock.restarts;
   take_stage(pace, Stage::runs);
   pace.due_ns.store(clock.began_ns, std::memory_order_relaxed);
-  {
-    const std::lock_guard lock(run.failure_mutex);
-    clock.failure.reset();
-    clock.fail_index.store(UINT64_MAX);
-    clock.halted.store(clock.removed.load()); // it may have been asked to go meanwhile
-    run.any_failed.store(std::any_of(run.clocks.begin(), run.clocks.end(),
-                                     [](const auto& other) { return other->fail_index.load() != UINT64_MAX; }));
-  }
+  pace.epoch.store(pace.epochs_over.load(std::memory_order_relaxed));
+  if (comes) forget_failure(run, clock);
+  note_epoch(run, clock, pace.epoch.load());
   tell_stream_began(pace);
   if (comes) answer_come(pace, nullptr);
 }
@@ -173,7 +166,7 @@ bool leaves_leaving(PaceRun& pace) {
 }
 
 bool leaves_draining(PaceRun& pace) {
-  if (!all_drained(pace)) return false;
+  if (!have_ended_epoch(pace)) return false;
   let_go(pace);
   comes_back(pace) ? back_off(pace) : leave(pace, pace.clock->removed.load() ? Left::removed : Left::by_itself);
   return true;
@@ -320,8 +313,7 @@ bool loses_source(PaceRun& pace, uint64_t ordinal) {
     return source.reader && source.reader->started() == Started::failed;
   });
   if (!clock.plan->live && !failed) return false;
-  pace.run->fail_clock({code::handler_failed, "the source of a live stream has ended", {}, {}, "", ""},
-                       pace.plan->clock, ordinal);
+  pace.run->fail_clock({code::handler_failed, "the source of a live stream has ended", {}, {}, "", ""}, pace, ordinal);
   pace.stirred = true;
   return true;
 }

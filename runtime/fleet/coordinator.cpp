@@ -194,13 +194,13 @@ void Coordinator::take(Node& node, const State& state, int64_t now_ns) {
   look(now_ns);
 }
 
-// The earliest tick counts, whichever node says it first.
+// The earliest tick of the latest epoch counts, whichever node says it first.
 void Coordinator::take(const Node& node, const StreamOver& over) {
   const bool of_this_brief = over.epoch == epoch_ && over.brief == node.part.brief.hash &&
                              (phase_ == Phase::preparing || phase_ == Phase::running);
   const auto known = streams_.find(over.failure.clock);
   const bool is_news =
-      known == streams_.end() ? streams_.size() < kStreamFailuresMax : over.failure.index < known->second.index;
+      known == streams_.end() ? streams_.size() < kStreamFailuresMax : supersedes(over.failure, known->second);
   if (!of_this_brief || !is_news) return;
   RunFailure& failure = streams_[over.failure.clock] = over.failure;
   failure.node = node.name;

@@ -18,7 +18,8 @@
 //
 //   all that are needed are done                 the others are told to stop: no end comes from one that is away
 //   a node fails                                 all nodes end their runs by the earliest failure of its clock
-//   a stream fails on a node                     all nodes end the stream by its earliest failure, and go on (B11)
+//   a stream fails on a node                     all nodes end the stream by the earliest failure of its latest epoch,
+//                                                and go on (B11)
 //   a node is away longer than the patience,     if a clock waits for it: all end (MR0804); else nothing
 //   or leaves
 //   a node's process is a new one                if it is no home and no clock waits for it: it gets the same brief and

@@ -87,10 +87,10 @@ void Member::take(const StreamOver& over) {
   const bool is_of_run = over.epoch == brief_.epoch && over.brief == brief_.hash;
   if (!is_of_run || (step_ != Step::runs && step_ != Step::done)) return; // it is said again at the start
   const auto known = told_streams_.find(over.failure.clock);
-  const bool is_news =
-      known == told_streams_.end() ? told_streams_.size() < kStreamFailuresMax : over.failure.index < known->second;
+  const bool is_news = known == told_streams_.end() ? told_streams_.size() < kStreamFailuresMax
+                                                    : supersedes(over.failure, known->second);
   if (!is_news) return;
-  told_streams_[over.failure.clock] = over.failure.index;
+  told_streams_[over.failure.clock] = over.failure;
   events_.add(Event::Type::fail_stream).failure = over.failure;
 }
 
@@ -147,6 +147,9 @@ void Member::failed(const RunFailure& failure) {
 
 void Member::stream_failed(const RunFailure& failure) {
   if (step_ != Step::prepares && step_ != Step::ready && step_ != Step::runs) return;
+  // Threads that fail tell it in any order, and what counts is said again whenever the link is back.
+  const auto known = own_streams_.find(failure.clock);
+  if (known != own_streams_.end() && !supersedes(failure, known->second)) return;
   RunFailure& own = own_streams_[failure.clock] = failure;
   own.node = offer_.node;
   if (step_ != Step::prepares) say(StreamOver{brief_.epoch, brief_.hash, own});

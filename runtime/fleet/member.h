@@ -66,7 +66,7 @@ class Member {
   void prepared(uint32_t epoch, std::string part);
   void unable(uint32_t epoch, const Error& error);
   void failed(const RunFailure& failure);        // the earliest so far; before the start too
-  void stream_failed(const RunFailure& failure); // the same of its clock
+  void stream_failed(const RunFailure& failure); // the same of its clock, in the latest epoch
   void finished(std::string report, std::string trace = "");
   void waits(std::vector<std::string> lines); // its run waits for these now; none: it goes on
   void answered(uint64_t question, std::string body);
@@ -103,8 +103,8 @@ class Member {
   bool told_stop_ = false;
   std::vector<std::string> told_waits_;
   std::optional<RunFailure> told_failure_;
-  std::map<std::string, RunFailure> own_streams_; // that have failed here, by clock
-  std::map<std::string, uint64_t> told_streams_;  // that are over, by clock: the tick
+  std::map<std::string, RunFailure> own_streams_;  // that have failed here, by clock
+  std::map<std::string, RunFailure> told_streams_; // that are over, by clock
   bool is_over_ = false;
   EventQueue<Event> events_;
 };

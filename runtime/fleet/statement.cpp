@@ -44,11 +44,13 @@ json to_json(const Error& error) {
 }
 
 json to_json(const RunFailure& failure) {
-  return {{"error", to_json(failure.error)},
-          {"node", failure.node},
-          {"clock", failure.clock},
-          {"index", failure.index},
-          {"hopeless", failure.hopeless}};
+  json written = {{"error", to_json(failure.error)},
+                  {"node", failure.node},
+                  {"clock", failure.clock},
+                  {"index", failure.index},
+                  {"hopeless", failure.hopeless}};
+  if (failure.clock_epoch > 0) written["clock_epoch"] = failure.clock_epoch;
+  return written;
 }
 
 // The bodies of a statement, one after the other, and what stands for each of them in the JSON: its number of bytes.
@@ -188,8 +190,12 @@ std::optional<Error> error_of(const json& object) {
 std::optional<RunFailure> failure_of(const json& object) {
   const auto at = object.find("failure");
   if (at == object.end()) return std::nullopt;
-  return RunFailure{read_error(field(*at, "error")), text(*at, "node"), text(*at, "clock"),
-                    number<uint64_t>(*at, "index"), flag(*at, "hopeless")};
+  return RunFailure{read_error(field(*at, "error")),
+                    text(*at, "node"),
+                    text(*at, "clock"),
+                    number<uint64_t>(*at, "index"),
+                    flag(*at, "hopeless"),
+                    at->contains("clock_epoch") ? number<uint32_t>(*at, "clock_epoch") : 0};
 }
 
 std::vector<std::string> waits_of(const json& object) {

@@ -14,6 +14,8 @@
 //   stream  member to coordinator: a handler of the stream has failed here
 //           coordinator to member: the stream is over, by the earliest tick on which any node has said so
 //
+// A stream that begins anew has failed in one epoch of its clock, and a failure of a later one takes its place.
+//
 // Two more are asked and answered while the coordinator compiles. A question that comes twice is answered twice.
 //
 //   question  coordinator to member: about a handler of the member
@@ -56,7 +58,15 @@ struct RunFailure {
   std::string clock;        // "": it belongs to no tick
   uint64_t index = kNoTick; // a tick of the clock
   bool hopeless = false;    // ticks in flight will never end: nobody waits for them
+  uint32_t clock_epoch = 0; // the epoch of that tick, if it is a stream's; no brief's epoch
 };
+
+// True if it takes the place of a failure of the same stream: it is of a later epoch, or of an earlier tick of this
+// one.
+inline bool supersedes(const RunFailure& failure, const RunFailure& known) {
+  if (failure.clock_epoch != known.clock_epoch) return failure.clock_epoch > known.clock_epoch;
+  return failure.index < known.index;
+}
 
 struct Offer {
   std::string node;

@@ -132,8 +132,7 @@ class Unfolding {
   }
 
   // A key by which streams come and go, or begin anew, on their own.
-  void check_apart(const StreamSet& set, const std::string& key, const std::string& together,
-                   const std::string& edit) const {
+  void check_apart(const StreamSet& set, const std::string& key, const std::string& together) const {
     if (set.shared_clock)
       throw Failure(Error{code::conflicting_keys,
                           "'" + set.name + "' has 'clock: shared' and '" + key + "'",
@@ -141,19 +140,11 @@ class Unfolding {
                           {"streams that share a clock " + together},
                           "",
                           "leave one of them out"});
-    if (!written_.nodes.empty())
-      throw Failure(Error{code::key_not_available,
-                          "'" + key + "' of " + set.name + " is not there yet for a pipeline with 'nodes'",
-                          set.place,
-                          {},
-                          "",
-                          edit});
   }
 
   void check_set(const StreamSet& set) const {
-    if (set.on_error == OnStreamError::restart)
-      check_apart(set, "on_error: restart", "cannot begin anew one by one", "on_error: end");
-    if (set.max > 0) check_apart(set, "max", "begin and end together", "leave 'max' out");
+    if (set.on_error == OnStreamError::restart) check_apart(set, "on_error: restart", "cannot begin anew one by one");
+    if (set.max > 0) check_apart(set, "max", "begin and end together");
     const bool has_template = std::any_of(written_.handlers.begin(), written_.handlers.end(),
                                           [&](const Handler& handler) { return handler.for_each == set.name; });
     if (has_template) return;

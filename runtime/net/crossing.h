@@ -44,7 +44,7 @@ struct Parcel {
   mr_tick_info tick{};          // deadline_ns on the run's time
   int64_t begun_ns = 0;         // when the tick began at its home, on the run's time; INT64_MIN: not measured
   uint32_t begun_error_us = 0;  // by so much the home's time may have been wrong then; the most there is: or more
-  uint64_t previous = kNoIndex; // index of the parcel before, of the same epoch; kNoIndex: none
+  uint64_t previous = kNoIndex; // index of the parcel before; kNoIndex: none, or an epoch whose indices begin again
   bool end = false;             // no parcel follows; it has no values
   uint64_t lost = 0;            // ticks before it that went with an earlier process of the peer; set where it arrives
   uint8_t gap_count = 0;

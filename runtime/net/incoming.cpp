@@ -55,13 +55,14 @@ Fault Incoming::read_tick(const Head& head, Bytes body) {
   return Fault::none;
 }
 
-// Within a pairing each parcel says the index of the one before, and epochs do not fall.
+// Within a pairing each parcel says the index of the one before, and epochs do not fall. Indices go on in a new epoch,
+// or begin again.
 Fault Incoming::check_order() {
   if (!last_is_of_pairing_) return Fault::none;
   const mr_tick_info& tick = parcel_.tick;
   if (tick.epoch < last_epoch_) return Fault::index;
-  if (tick.epoch > last_epoch_) return parcel_.previous == kNoIndex ? Fault::none : Fault::index;
-  return parcel_.previous == last_index_ ? Fault::none : Fault::index;
+  const bool begins_again = tick.epoch > last_epoch_ && parcel_.previous == kNoIndex;
+  return begins_again || parcel_.previous == last_index_ ? Fault::none : Fault::index;
 }
 
 Fault Incoming::read_values(ByteReader& reader) {

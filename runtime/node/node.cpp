@@ -82,7 +82,7 @@ class Node::Work {
   int64_t finished_ns_ = 0;         // when the run was found finished; 0: not yet
   NodeResult result_;
   std::optional<Error> error_;
-  std::map<uint32_t, Error> failed_streams_; // on any node, by clock
+  std::map<uint32_t, Error> failed_streams_; // on any node, by clock; not those that may have begun anew since
 
   std::unique_ptr<Meeting> meeting_; // its thread uses the run
 };
@@ -266,11 +266,14 @@ exec::RunOptions Node::Work::run_options(const Decided& decided) {
   options.on_waiting = [this](const std::vector<std::string>& lines) { meeting_->waits(lines); };
   options.waiting_elsewhere = [this] { return meeting_->waiting_elsewhere(); };
   options.on_failure = [this](const exec::FailureRecord& record) {
+    if (record.of_stream && composition_->plan().clocks[record.clock].has_room)
+      return; // no other node has to do with it
     fleet::RunFailure failure{record.error, name_, "", fleet::kNoTick, false};
     failure.error.notes.push_back("on node " + name_);
     if (record.index != UINT64_MAX) {
       failure.clock = composition_->plan().clocks[record.clock].name;
       failure.index = record.index;
+      failure.clock_epoch = record.epoch;
     }
     record.of_stream ? meeting_->stream_failed(failure) : meeting_->failed(failure);
   };
@@ -365,8 +368,8 @@ void Node::Work::fail_stream(const fleet::RunFailure& failure) {
                                [&](const plan::Clock& one) { return one.name == failure.clock && one.fails_alone; });
   if (at == clocks.end()) return;
   const auto clock = static_cast<uint32_t>(at - clocks.begin());
-  failed_streams_[clock] = failure.error;
-  run_->fail_stream({failure.error, clock, failure.index, true, failure.node});
+  if (!at->restarts) failed_streams_[clock] = failure.error;
+  run_->fail_stream({failure.error, clock, failure.index, true, failure.node, failure.clock_epoch});
 }
 
 // All streams of a set have failed: the run has too. This node's own run may have ended before it heard of the last.

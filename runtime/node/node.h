@@ -38,7 +38,7 @@ struct NodeHooks {
   // Makes and probes the handlers of this node. Called again if another node begins again before the start.
   std::function<embed::Preparation()> prepare;
   std::function<exec::RunOptions()> run_options;
-  // The part of this node is compiled; Failure refuses it.
+  // The part of this node is compiled; Failure refuses it. It lasts as long as the run that is made of it.
   std::function<void(const embed::Composition&)> composed;
   // The run is there, and has started its handlers; null: it is given up. The second time, another one is there.
   std::function<void(const std::shared_ptr<exec::Run>&)> running;

@@ -17,6 +17,7 @@ class Spreading {
   void run() {
     for (const uint32_t h : draft_.order) find_node(h);
     find_homes();
+    refuse_places_elsewhere();
     refuse_led_clocks();
     find_stages();
   }
@@ -106,6 +107,35 @@ class Spreading {
                           "",
                           "node: " + node_name(homes_[handler.clock])});
     }
+  }
+
+  // Streams come and go where the coordinator is: no other node hears of that, so none may have to do with them.
+  void refuse_places_elsewhere() const {
+    const auto has_room = [&](const DraftHandler& handler) { return draft_.plan.clocks[handler.clock].has_room; };
+    for (const uint32_t h : draft_.order)
+      if (const DraftHandler& handler = draft_.handlers[h]; has_room(handler) && handler.node != 0)
+        refuse_place(handler, handler, "");
+    for (const DraftEdge& edge : draft_.edges) {
+      const DraftHandler &source = draft_.handlers[edge.source], &target = draft_.handlers[edge.target];
+      if (has_room(source) && target.node != 0) refuse_place(source, target, " and reads " + written_name(source));
+      if (has_room(target) && source.node != 0) refuse_place(target, source, " and is read by " + written_name(target));
+    }
+  }
+
+  static const std::string& written_name(const DraftHandler& handler) {
+    return handler.declared->written_as.empty() ? handler.declared->name : handler.declared->written_as;
+  }
+
+  [[noreturn]] void refuse_place(const DraftHandler& of_set, const DraftHandler& elsewhere,
+                                 const std::string& how) const {
+    throw Failure(Error{code::key_not_available,
+                        "'" + draft_.plan.clocks[of_set.clock].set + "' has 'max', and " + written_name(elsewhere) +
+                            " runs on node " + node_name(elsewhere.node) + how,
+                        elsewhere.declared->place,
+                        {"streams come and go on the first node, " + node_name(0) +
+                         "; what has to do with them on other nodes is not there yet"},
+                        "",
+                        "node: " + node_name(0) + ", or leave 'max' out"});
   }
 
   // True if the reader waits for the edge's value of its own tick.

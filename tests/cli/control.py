@@ -380,6 +380,34 @@ class ControlOfNodes(Fleet):
                                 timeout=SECONDS_MAX, env=self.environment("edge"))
         return result.stdout + result.stderr
 
+    def test_streams_come_and_go_on_the_coordinator(self):
+        self.write("""
+version: 1
+nodes: { edge: {}, gpu: {} }
+streams: { cameras: { max: 2, items: { gate: {} } } }
+clocks: { cameras: { mode: realtime, rate: 100 }, side: { mode: realtime, rate: 100 } }
+handlers:
+  video: { type: test.pattern, for_each: cameras, width: 32, height: 24 }
+  end:   { type: null.sink, for_each: cameras, input: video }
+  tone:  { type: test.pattern, clock: side, width: 32, height: 24, node: gpu }
+  seen:  { type: null.sink, input: tone }
+""")
+        edge = self.edge()
+        self.assertIn("the nodes have not met yet", self.ask(edge, "streams", "add", "hall", code=2))
+        gpu = self.other("gpu")
+        edge.until("all nodes are ready")
+        end = time.monotonic() + SECONDS_MAX
+        while self.ask(edge, "streams", "list").find("cameras  gate  runs") < 0:
+            self.assertLess(time.monotonic(), end)
+        self.assertIn("streams come and go on node edge", self.ask(gpu, "streams", "add", "hall", code=2))
+        self.assertEqual(self.ask(edge, "streams", "add", "hall"), "hall has begun\n")
+        self.assertEqual(self.ask(edge, "streams", "remove", "gate"), "gate is gone\n")
+        self.assertIn("cameras  hall  runs", self.ask(edge, "streams", "list"))
+        self.ask(edge, "stop")
+        self.ends(edge, 0)
+        self.ends(gpu, 0)
+        self.assertEqual({name: one["state"] for name, one in edge.report()["streams"]["cameras"].items()}, {"hall": "ended"})
+
     def test_a_node_that_waits_for_the_others_can_be_stopped(self):
         self.write(THERE_AND_BACK)
         edge = self.edge()

@@ -449,6 +449,34 @@ handlers:
         for name, bytes_of_nodes in written.items():
             self.assertEqual(bytes_of_nodes, (self.folder / f"{name}.rgb").read_bytes())
 
+    def test_b11_a_stream_that_fails_on_another_node_begins_anew_on_all_of_them(self):
+        self.write("""
+version: 1
+nodes: { edge: {}, gpu: {} }
+streams:
+  cameras:
+    on_error: restart
+    items: { gate: { does: fail }, hall: { does: nothing } }
+clocks: { cameras: { mode: realtime, rate: 200 } }
+handlers:
+  video: { type: test.pattern, for_each: cameras, width: 64, height: 48, count: 80, node: edge }
+  blur:  { type: trouble.bad, for_each: cameras, input: video, does: "{does}", at: 7, node: gpu }
+  show:  { type: null.sink, for_each: cameras, node: edge, input: blur }
+""")
+        edge = self.edge()
+        gpu = self.other("gpu", "--plugin-path", TROUBLE)
+        self.ends(edge, 0)
+        self.ends(gpu, 0)
+        for process, where in ((edge, "on node gpu "), (gpu, "")):
+            self.assertRegex(process.said, r"stream gate has failed and begins anew: " + where + r"blur@gate .* failed at tick \d")
+        streams = edge.report()["streams"]["cameras"]
+        self.assertEqual({name: (one["state"], one["restarts"]) for name, one in streams.items()},
+                         {"gate": ("ended", 1), "hall": ("ended", 0)})
+        self.assertNotIn("error", streams["gate"])
+        for crossing in edge.report()["crossings"]:  # no tick between two epochs is taken for lost
+            self.assertLessEqual(crossing["parcels"] + sum(crossing["left_out"].values()),
+                                 streams[crossing["name"].split("/")[0]]["ticks"])
+
     def test_b11_the_run_fails_on_all_nodes_if_all_streams_of_a_set_do_or_if_the_set_says_so(self):
         for text in (self.TEXT.replace("gate.rgb", "/dev/full").replace("hall.rgb", "/dev/full"),
                      self.TEXT.replace("cameras:\n    items", "cameras:\n    on_error: fail\n    items", 1)):

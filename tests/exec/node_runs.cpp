@@ -9,8 +9,9 @@
 namespace millrace::test {
 
 NodeRuns::NodeRuns(const Pipeline& pipeline, const std::vector<std::string>& names, const Setup& setup,
-                   device::VirtualTime& time, const std::vector<const device::Timeline*>& own_times)
-    : names_(names) {
+                   device::VirtualTime& time, const std::vector<const device::Timeline*>& own_times,
+                   const std::function<int64_t(size_t from, size_t to)>& tells_after_ns)
+    : names_(names), time_(time), tells_after_ns_(tells_after_ns) {
   for (size_t n = 0; n < names_.size(); ++n) {
     Setup own = setup;
     own.nodes = names_;
@@ -27,14 +28,20 @@ NodeRuns::NodeRuns(const Pipeline& pipeline, const std::vector<std::string>& nam
 void NodeRuns::tell_all(size_t node, const exec::FailureRecord& failure) {
   for (size_t n = 0; n < runs_.size(); ++n)
     if (n != node && failure.of_stream)
-      tell_stream(*runs_[n], node, failure);
+      tell_stream(node, n, failure);
     else if (n != node)
       runs_[n]->live().fail(failure.error, failure.clock, failure.index);
 }
 
-void NodeRuns::tell_stream(Compiled& run, size_t node, exec::FailureRecord failure) const {
-  failure.node = names_[node];
-  run.live().fail_stream(failure);
+void NodeRuns::tell_stream(size_t from, size_t to, exec::FailureRecord failure) {
+  failure.node = names_[from];
+  const auto tell = [run = &runs_[to]->live(), failure] { run->fail_stream(failure); };
+  if (!tells_after_ns_) return tell();
+  const auto untold = untold_.emplace(time_.now_ns() + tells_after_ns_(from, to), tell);
+  time_.schedule(untold->first, [this, untold] {
+    untold->second();
+    untold_.erase(untold);
+  });
 }
 
 std::vector<NodeRuns::Crossing> NodeRuns::crossings() const {
@@ -61,6 +68,7 @@ void NodeRuns::start(exec::VirtualDriver& driver) {
 }
 
 Ran NodeRuns::wait() {
+  for (const auto& [at_ns, tell] : untold_) tell(); // all nodes hear it before the end of all (fleet)
   Ran all;
   auto log = std::make_shared<ValueLog>();
   for (auto& one : runs_) {

@@ -3,6 +3,8 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
+#include <map>
 #include <memory>
 #include <string>
 #include <vector>
@@ -15,8 +17,10 @@ namespace millrace::test {
 class NodeRuns {
  public:
   // `setup` is that of each node. Virtual time is set. `own_times`: the nodes' own, by node; empty: the virtual one.
+  // `tells_after_ns`: how long a node takes to hear that a stream has failed on another one; null: no time.
   NodeRuns(const Pipeline& pipeline, const std::vector<std::string>& names, const Setup& setup,
-           device::VirtualTime& time, const std::vector<const device::Timeline*>& own_times = {});
+           device::VirtualTime& time, const std::vector<const device::Timeline*>& own_times = {},
+           const std::function<int64_t(size_t from, size_t to)>& tells_after_ns = {});
 
   // A crossing as the plans of both nodes have it.
   struct Crossing {
@@ -38,10 +42,13 @@ class NodeRuns {
 
  private:
   void tell_all(size_t node, const exec::FailureRecord& failure);
-  void tell_stream(Compiled& run, size_t node, exec::FailureRecord failure) const;
+  void tell_stream(size_t from, size_t to, exec::FailureRecord failure);
 
   std::vector<std::string> names_;
-  std::vector<std::unique_ptr<Compiled>> runs_; // by node
+  device::VirtualTime& time_;
+  std::function<int64_t(size_t from, size_t to)> tells_after_ns_;
+  std::multimap<int64_t, std::function<void()>> untold_; // by when it is heard
+  std::vector<std::unique_ptr<Compiled>> runs_;          // by node
 };
 
 } // namespace millrace::test

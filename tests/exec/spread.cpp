@@ -47,7 +47,7 @@ struct Spread::Crossing {
 Spread::Spread(const Pipeline& pipeline, const Nodes& nodes, const Setup& setup)
     : nodes_(nodes),
       time_(setup.time ? *setup.time : time_here_),
-      runs_(pipeline, nodes.names, setup, time_, nodes.own_times) {
+      runs_(pipeline, nodes.names, setup, time_, nodes.own_times, nodes.tells_after_ns) {
   for (const auto& [from, to, out, in] : runs_.crossings()) {
     crossings_.push_back(std::make_unique<Crossing>(runs_[from], *out, runs_[to], *in));
     crossings_.back()->from = from;

@@ -27,6 +27,8 @@ struct Nodes {
   std::vector<std::string> names = {"home"};
   std::function<Link(size_t from, size_t to)> link = [](size_t, size_t) { return Link{}; }; // asked for each message
   std::vector<const device::Timeline*> own_times; // by node; empty: the virtual time
+  // How long a node takes to hear that a stream has failed on another one; null: no time.
+  std::function<int64_t(size_t from, size_t to)> tells_after_ns{};
 };
 
 // A parcel with bytes of its own, as a network carries it.

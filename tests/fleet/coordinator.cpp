@@ -655,6 +655,10 @@ TEST_CASE("B11: a stream that fails on a node is over on all of them, by its ear
   fleet.say(1, StreamOver{1, "another plan", {failure.error, "", "yard", 1, false}});
   fleet.say(1, StreamOver{2, "plan", {failure.error, "", "yard", 1, false}});
   CHECK(fleet.streams[2].size() == 2);
+  fleet.say(2, StreamOver{1, "plan", {failure.error, "", "hall", 20, false, 1}}); // it had begun anew
+  fleet.say(1, StreamOver{1, "plan", failure});                                   // and this was before
+  REQUIRE(fleet.streams[2].size() == 3);
+  CHECK(fleet.streams[2][2].clock_epoch == 1);
   fleet.state(1, State::Step::done);
   fleet.streams.clear(); // lost with a link that is not yet known to be cut
   fleet.state(2, State::Step::done);
@@ -662,7 +666,7 @@ TEST_CASE("B11: a stream that fails on a node is over on all of them, by its ear
   CHECK(!fleet.failure);
   for (const Link link : {1u, 2u}) {
     REQUIRE(fleet.streams[link].size() == 1);
-    CHECK(fleet.streams[link][0].index == 4);
+    CHECK(fleet.streams[link][0].index == 20);
   }
 }
 

@@ -232,9 +232,11 @@ void FleetWorld::act(Process& process, const Member::Event& event) {
   }
   if (event.type == Type::fail_stream) {
     require(process.started_epoch != 0, "only a run's streams fail");
-    const auto [known, is_first] = process.told_streams.emplace(event.failure->clock, event.failure->index);
-    require(is_first || event.failure->index < known->second, "a stream's failure is told again if it is earlier");
-    known->second = event.failure->index;
+    const FailedTick told{event.failure->clock_epoch, event.failure->index};
+    const auto [known, is_first] = process.told_streams.emplace(event.failure->clock, told);
+    require(is_first || told.counts_before(known->second),
+            "a stream's failure is told again if it is earlier, or of a later epoch");
+    known->second = told;
   }
   if (event.type == Type::over) {
     process.over = true;
@@ -244,17 +246,19 @@ void FleetWorld::act(Process& process, const Member::Event& event) {
   }
 }
 
-// Some streams fail while the process runs, and some of them again at an earlier tick.
+// Some streams fail while the process runs, and some of them again at an earlier tick, or after they have begun anew.
 void FleetWorld::fail_streams(Process& process) {
   for (uint64_t left = random.between(0, setup_.streams_most); left > 0; --left) {
     const std::string clock = "stream" + std::to_string(random.below(3));
-    const uint64_t index = random.below(100);
-    later_in(process, random.spread(kMs, setup_.run_ns_most), [this, &process, clock, index] {
+    const uint64_t drawn = random.below(300);
+    const FailedTick failed{static_cast<uint32_t>(drawn % 3), drawn / 3};
+    later_in(process, random.spread(kMs, setup_.run_ns_most), [this, &process, clock, failed] {
       const auto known = process.own_streams.find(clock);
-      const bool is_news = known == process.own_streams.end() || index < known->second; // as a run tells it
+      const bool is_news =
+          known == process.own_streams.end() || failed.counts_before(known->second); // as a run tells it
       if (!process.runs || !is_news) return;
-      process.own_streams[clock] = index;
-      process.member->stream_failed({{601, "it failed", {}, {}, {}, {}}, "", clock, index, false});
+      process.own_streams[clock] = failed;
+      process.member->stream_failed({{601, "it failed", {}, {}, {}, {}}, "", clock, failed.index, false, failed.epoch});
     });
   }
 }

@@ -31,6 +31,17 @@ struct FleetSetup {
   uint32_t streams_most = 0;            // that fail in a run, each on a tick
 };
 
+// Where a stream has failed.
+struct FailedTick {
+  uint32_t epoch = 0;
+  uint64_t index = 0;
+  // True if it counts, and not the other one.
+  bool counts_before(const FailedTick& other) const {
+    return epoch > other.epoch || (epoch == other.epoch && index < other.index);
+  }
+  friend bool operator==(const FailedTick&, const FailedTick&) = default;
+};
+
 class FleetWorld {
  public:
   FleetWorld(uint64_t seed, const FleetSetup& setup);
@@ -61,7 +72,7 @@ class FleetWorld {
     uint32_t started_epoch = 0, prepared_epoch = 0;
     bool runs = false, finished = false, over = false;
     std::optional<RunFailure> own_failure, told_failure;
-    std::map<std::string, uint64_t> own_streams, told_streams; // that have failed: the tick
+    std::map<std::string, FailedTick> own_streams, told_streams; // that have failed
     std::optional<Error> over_error;
   };
   const std::vector<std::unique_ptr<Process>>& processes() const { return processes_; }

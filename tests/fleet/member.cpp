@@ -276,20 +276,28 @@ TEST_CASE("B11: a member says that a stream has failed before its state, and end
   gpu.poll();
   CHECK(gpu.in_turn == "stream state ");
   CHECK(gpu.stream.node == "gpu");
+  gpu.member.stream_failed({{601, "it failed", {}, {}, {}, {}}, "", "hall", 9, false, 1});
+  gpu.member.stream_failed({{601, "it failed", {}, {}, {}, {}}, "", "hall", 2, false}); // by a slower thread
+  gpu.poll();
+  CHECK(gpu.stream.clock_epoch == 1);
+  gpu.in_turn.clear();
   const StreamOver over{1, "plan", {{601, "it failed", {}, {}, {}, {}}, "edge", "yard", 7, false}};
   gpu.hear(over); // it is said again at the start
   CHECK(gpu.types() == std::vector<Type>{Type::prepare});
   gpu.order(Order::Step::start);
   gpu.in_turn.clear();
   gpu.events.clear();
-  StreamOver earlier = over, later = over, other = over;
+  StreamOver earlier = over, later = over, other = over, again = over;
   earlier.failure.index = 5;
   later.failure.index = 8;
   other.epoch = 2;
-  for (const StreamOver& one : {other, over, over, later, earlier}) gpu.hear(one);
-  REQUIRE(gpu.types() == std::vector<Type>{Type::fail_stream, Type::fail_stream});
+  again.failure.index = 30;
+  again.failure.clock_epoch = 1; // the stream had begun anew
+  for (const StreamOver& one : {other, over, over, later, earlier, again, earlier, again}) gpu.hear(one);
+  REQUIRE(gpu.types() == std::vector<Type>{Type::fail_stream, Type::fail_stream, Type::fail_stream});
   CHECK(gpu.events[0].failure->index == 7);
   CHECK(gpu.events[1].failure->index == 5);
+  CHECK(gpu.events[2].failure->index == 30);
   gpu.member.finished("report");
   gpu.poll();
   gpu.member.away(0);

@@ -30,14 +30,15 @@ std::string refusal(const std::string& text) {
 
 TEST_CASE("every statement is read as it was written, down to the largest numbers") {
   const RunFailure failure{an_error(), "gpu", "main", kNoTick - 1, true};
+  const RunFailure again_failed{an_error(), "gpu", "hall", 7, false, UINT32_MAX};
   for (const Statement& statement :
        {Statement(Offer{"gpu", UINT64_MAX, "1.2", "a hash", R"({"facts":"\"{["})"}),
         Statement(State{State::Step::unable, UINT32_MAX, "plan", "{}", an_error(), failure}),
         Statement(State{State::Step::done, 1, "plan", "{}", {}, {}, R"({"tracks": []})", {"a line"}}),
         Statement(Brief{3, "plan", "{}"}),
         Statement(Order{Order::Step::start, 9, 3, "plan", INT64_MIN, true, failure, an_error(), {"on gpu: a line"}}),
-        Statement(StreamOver{3, "plan", failure}), Statement(Question{UINT64_MAX, R"({"handler": 5})"}),
-        Statement(Answer{1, ""})}) {
+        Statement(StreamOver{3, "plan", failure}), Statement(StreamOver{3, "plan", again_failed}),
+        Statement(Question{UINT64_MAX, R"({"handler": 5})"}), Statement(Answer{1, ""})}) {
     const std::string text = to_text(statement);
     CHECK(again(text) == text);
   }
@@ -51,6 +52,8 @@ TEST_CASE("every statement is read as it was written, down to the largest number
   CHECK(order.failure->index == kNoTick - 1);
   CHECK(order.failure->hopeless);
   CHECK(format_error(order.failure->error) == format_error(an_error()));
+  REQUIRE(read_statement(to_text(StreamOver{3, "plan", again_failed}), read, why));
+  CHECK(std::get<StreamOver>(read).failure.clock_epoch == UINT32_MAX);
 }
 
 TEST_CASE("an error with many notes still makes a statement, with the first ones") {

@@ -132,7 +132,9 @@ TEST_CASE("a tick goes on where the one before ended") {
   CHECK(after_tick_5({1, 5, 5, 1}) == Fault::index);
   CHECK(after_tick_5({1, 4, 5, 1}) == Fault::index);
   CHECK_MESSAGE(after_tick_5({1, 6, 5, 0}) == Fault::index, "epochs do not fall");
-  CHECK_MESSAGE(after_tick_5({1, 6, 5, 2}) == Fault::index, "a higher epoch begins anew");
+  CHECK_MESSAGE(after_tick_5({1, 6, 5, 2}) == Fault::none, "indices go on in a higher epoch");
+  CHECK_MESSAGE(after_tick_5({1, 2, kNoIndex, 2, {{kCauseLink, 2}}}) == Fault::none, "or begin again there");
+  CHECK(after_tick_5({1, 7, 4, 2, {{kCauseLink, 2}}}) == Fault::index);
   CHECK(after_tick_5({1, kNoIndex, 5, 1}) == Fault::index);
   CHECK(after_tick_5({1, 8, 5, 1, {{kCauseLink, 1}}}) == Fault::gap);
   CHECK(after_tick_5({1, 8, 5, 1, {{kCauseLink, 3}}}) == Fault::gap);

@@ -1,4 +1,5 @@
-// A plugin that does what a plugin should not: the function `in` hangs, crashes or ends the process, at tick `at`.
+// A plugin that does what a plugin should not: the function `in` hangs, crashes or ends the process, at tick `at`. Or
+// process fails, once.
 #include <millrace/handler.h>
 #include <unistd.h>
 
@@ -6,8 +7,10 @@
 #include <cstdlib>
 #include <cstring>
 #include <mutex>
+#include <stdexcept>
 #include <string>
 #include <thread>
+#include <utility>
 
 namespace mr = millrace;
 
@@ -24,8 +27,10 @@ struct Bad final : mr::Handler {
   mr::Input<mr::Image> video{*this, "video"};
   mr::Output<mr::Image> out{*this, "video", mr::like(video)};
   mr::Param<std::string> in{*this, "in", "process", "the function that does it"};
-  mr::Param<std::string> does{*this, "does", "nothing", "hang, segv, abort, fpe, stack, exit, overrun, before"};
+  mr::Param<std::string> does{*this, "does", "nothing", "hang, segv, abort, fpe, stack, exit, fail, overrun, before"};
   mr::Param<int> at{*this, "at", 3, "the tick on which process does it", mr::at_least(0)};
+
+  bool has_failed = false;
 
   void act(const char* function) {
     if (*in != function) return;
@@ -45,8 +50,9 @@ struct Bad final : mr::Handler {
   void drain() override { act("drain"); }
   void stop() override { act("stop"); }
   void process(mr::Tick& tick, mr::Cpu&) {
-    const bool now = static_cast<int64_t>(tick.index()) == at;
-    if (now) act("process");
+    const auto index = static_cast<int64_t>(tick.index());
+    if (index == at) act("process");
+    if (*does == "fail" && index >= at && !std::exchange(has_failed, true)) throw std::runtime_error("told to fail");
     const mr::ImageView from = video(tick);
     const mr::ImageSpan to = out.allocate_like(tick, from);
     const size_t row = size_t{from.width()} * mr::bytes_per_pixel(from.pixel());
