@@ -11,12 +11,12 @@
 
 namespace millrace::exec {
 
-namespace {
-
-void add_drops(const Drops& drops, std::map<std::string, uint64_t>& dropped) {
+void add_drops(const Drops& drops, CountsByCause& dropped) {
   for (size_t c = 0; c < drops.size(); ++c)
     if (drops[c] > 0) dropped[kCauseNames[c]] += drops[c];
 }
+
+namespace {
 
 // Adds what was dropped on an edge before its reader took it. A gate that holds a whole handler back belongs to no
 // edge: a value that is dropped at it makes no difference, or is superseded on the edge that it was meant for and

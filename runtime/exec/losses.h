@@ -5,6 +5,7 @@
 #include <map>
 #include <string>
 
+#include "exec/channel.h"
 #include "plan/plan.h"
 
 namespace millrace::exec {
@@ -14,6 +15,7 @@ struct Epoch;
 
 using CountsByCause = std::map<std::string, uint64_t>;
 
+void add_drops(const Drops& drops, CountsByCause& dropped);
 void add_counts(const CountsByCause& counts, CountsByCause& sum);
 // The clock of the handler that an edge leads to; kNone: that is on another node.
 uint32_t target_clock(const Epoch& epoch, const plan::EdgePlan& edge);

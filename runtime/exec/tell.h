@@ -7,6 +7,7 @@
 #include <vector>
 
 namespace millrace {
+struct Error;
 struct LogSource;
 struct Result;
 } // namespace millrace
