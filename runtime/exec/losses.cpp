@@ -21,7 +21,7 @@ namespace {
 // Adds what was dropped on an edge before its reader took it. A gate that holds a whole handler back belongs to no
 // edge: a value that is dropped at it makes no difference, or is superseded on the edge that it was meant for and
 // counts there.
-void add_drops(const RunState& run, uint32_t edge, std::map<std::string, uint64_t>& dropped) {
+void add_edge_drops(const RunState& run, uint32_t edge, CountsByCause& dropped) {
   const Epoch& epoch = run.epoch;
   for (const auto& channel : epoch.channels) {
     const auto& edges = channel->plan->edges;
@@ -62,7 +62,7 @@ CountsByCause dropped_on(const RunState& run, uint32_t index) {
   const plan::EdgePlan& edge = run.epoch.plan.edges[index];
   for (const HandlerRun* step : run.epoch.handlers) // its lanes
     if (step->index == edge.target_step) add_losses(step->inputs[edge.target_input], dropped);
-  add_drops(run, index, dropped);
+  add_edge_drops(run, index, dropped);
   return dropped;
 }
 
@@ -75,7 +75,7 @@ CountsByCause lost_by_clock(const RunState& run, uint32_t clock) {
 }
 
 void count_drops(const RunState& run, std::map<std::string, uint64_t>& dropped) {
-  for (uint32_t e = 0; e < run.epoch.plan.edges.size(); ++e) add_drops(run, e, dropped);
+  for (uint32_t e = 0; e < run.epoch.plan.edges.size(); ++e) add_edge_drops(run, e, dropped);
   for (const StepRun* step : run.epoch.step_runs)
     for (const InputRun& input : step->inputs) add_losses(input, dropped);
 }
