@@ -278,13 +278,16 @@ class Commands {
 
   void add_new() {
     CLI::App& app = add("new", "writes a plugin project", [this] {
-      write_plugin_project(word_, name_, with_cuda_ ? Bodies::cpu_and_cuda : Bodies::cpu);
+      const Bodies without_gpu = with_items_ ? Bodies::cpu_for_items : Bodies::cpu;
+      write_plugin_project(word_, name_, with_cuda_ ? Bodies::cpu_and_cuda : without_gpu);
       std::printf("wrote %s; its README.md says how to build and run it\n", word_.c_str());
       return kDone;
     });
     app.add_option("DIR", word_, "an empty folder, or one that is not there")->required();
     app.add_option("--name", name_, "family.name of the handler")->required();
-    app.add_flag("--cuda", with_cuda_, "also writes a body for GPUs, which is built if nvcc is there");
+    CLI::Option* const cuda =
+        app.add_flag("--cuda", with_cuda_, "also writes a body for GPUs, which is built if nvcc is there");
+    app.add_flag("--items", with_items_, "writes a body that takes several ticks in one call")->excludes(cuda);
   }
 
   void add_bench() {
@@ -362,7 +365,7 @@ class Commands {
   IdentityCommand identity_;
   NodesCommand nodes_;
   std::string word_, name_, json_;
-  bool with_cuda_ = false;
+  bool with_cuda_ = false, with_items_ = false;
   std::vector<std::string> benches_;
   std::string bench_devices_;
 };

@@ -17,7 +17,8 @@ namespace fs = std::filesystem;
 namespace {
 
 // In the texts, @family@, @FAMILY@, @name@, @type@ and @Class@ stand for acme, ACME, invert, acme.invert and Invert.
-// Lines that begin with @cuda@ are only for projects with a GPU body, lines with @cpu@ only for projects without one.
+// Lines that begin with @cuda@ are only for projects with a GPU body, lines with @cpu@ only for projects without one;
+// lines with @items@ only for those whose handler takes several items a call, lines with @tick@ only for the others.
 
 constexpr std::string_view kCMakeLists =
     R"_(# The @family@ plugin: builds build/plugins/@family@_plugin.so and tests its handlers.
@@ -79,7 +80,13 @@ struct @Class@ final : mr::Handler {
 
 @cuda@  @Class@() { capturable(); } // the GPU body enqueues the same work on every tick
 @cuda@
-  void process(mr::Tick& tick, mr::Cpu&) {
+@items@  @Class@() { items(16); } // at most so many pictures a call
+@items@
+@items@  void process(mr::Items& items, mr::Cpu&) {
+@items@    for (mr::Tick& item : items) invert(item);
+@items@  }
+@items@  void invert(mr::Tick& tick) {
+@tick@  void process(mr::Tick& tick, mr::Cpu&) {
     const mr::ImageView in = video(tick);
     const mr::ImageSpan inverted = out.allocate_like(tick, in);
     for (uint32_t y = 0; y < in.height(); ++y)
@@ -163,6 +170,7 @@ constexpr std::string_view kTest = R"_(// Tests @type@ alone: no runtime, no pip
 #include <cstdio>
 @cuda@#include <cstdlib>
 @cuda@#include <vector>
+@items@#include <vector>
 
 namespace {
 
@@ -183,6 +191,17 @@ int made_of_ten(const char* strength) {
   return result.ok() ? result.image("video").row(0)[0] : -1;
 }
 
+@items@// True if two pictures in one call are both inverted.
+@items@bool takes_two_in_a_call() {
+@items@  mr::testing::HandlerTest<@Class@> test({{"strength", "1"}});
+@items@  for (const uint8_t byte : {uint8_t{10}, uint8_t{20}}) {
+@items@    test.input("video", mr::testing::image(mr::Pixel::rgb8, 5, 3, byte));
+@items@    test.put();
+@items@  }
+@items@  const std::vector<mr::testing::Result> results = test.fire_items();
+@items@  return results[0].image("video").row(0)[0] == 245 && results[1].image("video").row(0)[0] == 235;
+@items@}
+@items@
 @cuda@#ifdef @FAMILY@_CUDA
 @cuda@constexpr uint32_t kWidth = 256, kHeight = 5; // a row has every value of a byte once
 @cuda@
@@ -233,6 +252,7 @@ int made_of_ten(const char* strength) {
 int main() {
   check(made_of_ten("1") == 245, "at strength 1 the picture is inverted");
   check(made_of_ten("0") == 10, "at strength 0 the picture stays as it is");
+@items@  check(takes_two_in_a_call(), "two pictures go into one call");
 @cuda@  check_the_kernel();
   return failures == 0 ? 0 : 1;
 }
@@ -272,6 +292,7 @@ constexpr std::string_view kReadme = R"_(# The @family@ plugin
 
 @cpu@It begins as an inverter: put your own work into `process`. A second handler is a second file in `src/`, named in
 @cpu@`CMakeLists.txt`; `MILLRACE_PLUGIN` stays in one of them.
+@items@A call of `process` brings up to 16 items; the test calls it with one and with two.
 @cuda@It begins as an inverter: put your own work into `process` and the kernel. A second handler is a second file in
 @cuda@`src/`, named in `CMakeLists.txt`; `MILLRACE_PLUGIN` stays in one of them.
 )_";
@@ -334,14 +355,21 @@ std::string class_name_of(const std::string& name) {
 
 // Removes the lines that are for other projects, and the marks of the lines that stay.
 std::string lines_for(std::string_view text, Bodies bodies) {
-  constexpr std::string_view kCudaLine = "@cuda@", kCpuLine = "@cpu@";
+  struct Mark {
+    std::string_view word;
+    bool stays;
+  };
+  const bool has_cuda = bodies == Bodies::cpu_and_cuda, has_items = bodies == Bodies::cpu_for_items;
+  const std::array<Mark, 4> marks = {
+      {{"@cuda@", has_cuda}, {"@cpu@", !has_cuda}, {"@items@", has_items}, {"@tick@", !has_items}}};
   std::string result;
   while (!text.empty()) {
     std::string_view line = text.substr(0, text.find('\n') + 1);
     text.remove_prefix(line.size());
-    const bool for_cuda = line.starts_with(kCudaLine), for_cpu = line.starts_with(kCpuLine);
-    if (for_cuda ? bodies == Bodies::cpu : for_cpu && bodies == Bodies::cpu_and_cuda) continue;
-    line.remove_prefix(for_cuda ? kCudaLine.size() : for_cpu ? kCpuLine.size() : 0);
+    const auto mark =
+        std::find_if(marks.begin(), marks.end(), [&](const Mark& one) { return line.starts_with(one.word); });
+    if (mark != marks.end() && !mark->stays) continue;
+    if (mark != marks.end()) line.remove_prefix(mark->word.size());
     result += line;
   }
   return result;
@@ -373,7 +401,7 @@ void write_plugin_project(const std::string& dir, const std::string& type_name, 
   std::error_code failed;
   if (fs::exists(dir, failed) && !fs::is_empty(dir, failed)) cannot_use(dir, "it is there and is not an empty folder");
   for (const File& file : kFiles) {
-    if (file.with_cuda_only && bodies == Bodies::cpu) continue;
+    if (file.with_cuda_only && bodies != Bodies::cpu_and_cuda) continue;
     const fs::path path = fs::path(dir) / filled_in(file.path, words);
     fs::create_directories(path.parent_path(), failed);
     if (failed) cannot_use(dir, failed.message());

@@ -5,8 +5,9 @@
 
 namespace millrace::cli {
 
-// The kinds of device that the handler of a new project has a body for.
-enum class Bodies { cpu, cpu_and_cuda };
+// The bodies that the handler of a new project has: one for the CPU that takes one tick or several items a call, and
+// one for GPUs.
+enum class Bodies { cpu, cpu_for_items, cpu_and_cuda };
 
 // Writes the project of a plugin with one handler, `type_name` ("acme.invert"), into `dir`, which must be empty or not
 // there. Throws Failure: MR0105 if the name is not family.name, MR0120 if the folder cannot be used.

@@ -1,5 +1,5 @@
-// The parts of millrace that the script beside it needs: `new DIR TYPE [--cuda]` writes a plugin project, `types FILE`
-// lists the handler types of a plugin that loads.
+// The parts of millrace that the script beside it needs: `new DIR TYPE [--cuda|--items]` writes a plugin project,
+// `types FILE` lists the handler types of a plugin that loads.
 #include <cstdio>
 #include <string>
 
@@ -10,10 +10,13 @@
 int main(int argc, char** argv) {
   const std::string command = argc > 2 ? argv[1] : "";
   try {
-    const bool with_cuda = argc == 5 && std::string(argv[4]) == "--cuda";
-    if (command == "new" && (argc == 4 || with_cuda)) {
-      using millrace::cli::Bodies;
-      millrace::cli::write_plugin_project(argv[2], argv[3], with_cuda ? Bodies::cpu_and_cuda : Bodies::cpu);
+    using millrace::cli::Bodies;
+    const std::string with = argc == 5 ? argv[4] : "";
+    if (command == "new" && (argc == 4 || with == "--cuda" || with == "--items")) {
+      millrace::cli::write_plugin_project(argv[2], argv[3],
+                                          with == "--cuda"    ? Bodies::cpu_and_cuda
+                                          : with == "--items" ? Bodies::cpu_for_items
+                                                              : Bodies::cpu);
       return 0;
     }
     if (command == "types" && argc == 3) {
@@ -27,6 +30,6 @@ int main(int argc, char** argv) {
     std::printf("%s\n", failure.what());
     return 1;
   }
-  std::printf("usage: new DIR TYPE [--cuda] | types FILE\n");
+  std::printf("usage: new DIR TYPE [--cuda|--items] | types FILE\n");
   return 2;
 }

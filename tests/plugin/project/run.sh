@@ -1,6 +1,6 @@
 #!/bin/sh
-# Makes plugin projects outside the tree, builds them, runs their tests and loads their libraries: one with a CPU body, and
-# one with a GPU body too, built with nvcc where that is and without it. Compares what is made of "acme.invert" with
+# Makes plugin projects outside the tree, builds them, runs their tests and loads their libraries: one with a CPU body, one
+# whose body takes items, and one with a GPU body too, built with nvcc where that is and without it. Compares what is made of "acme.invert" with
 # examples/plugin and examples/plugin_cuda. Usage: run.sh TOOL SOURCE_FOLDER BUILD_FOLDER COMPILER
 set -eu
 tool=$(realpath "$1")
@@ -43,6 +43,10 @@ try_project() {
 }
 "$tool" new "$place/camera" camera.remove_noise
 try_project "$place/camera" "$place/camera/build"
+
+"$tool" new "$place/camera_items" camera.remove_noise --items
+try_project "$place/camera_items" "$place/camera_items/build" -DCMAKE_BUILD_TYPE=Debug
+grep -q 'process(mr::Items& items' "$place/camera_items/src/remove_noise.cpp" || fail "the body does not take items"
 
 "$tool" new "$place/camera_cuda" camera.remove_noise --cuda
 try_project "$place/camera_cuda" "$place/without_nvcc" -DCMAKE_CUDA_COMPILER=NOTFOUND -DCMAKE_BUILD_TYPE=Debug
