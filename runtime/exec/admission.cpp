@@ -52,8 +52,6 @@ bool begin(PaceRun& pace) {
     driver->reader->superseded_by(INT64_MIN);
   }
   tell_clock_began(pace);
-  if (!pace.clock->plan->absent.empty())
-    tell_stream_absent(run, pace.plan->clock, {code::probe_failed, pace.clock->plan->absent, {}, {}, "", ""});
   return true;
 }
 
@@ -74,7 +72,10 @@ void end(PaceRun& pace) {
   pace.idle_until_ns.store(INT64_MIN, std::memory_order_relaxed);
   pace.ended.store(true, std::memory_order_release);
   if (pace.clock->plan->has_room) wake_places(*pace.run, pace.clock->plan->set);
-  if (pace.plan->kind == plan::PaceKind::clock) give_up_changes(*pace.run, pace.plan->clock);
+  if (pace.plan->kind == plan::PaceKind::clock) {
+    end_place(*pace.clock, *pace.run);
+    give_up_changes(*pace.run, pace.plan->clock);
+  }
   pace.run->notify(pace);
   tell_clock_ended(pace);
 }

@@ -85,10 +85,15 @@ const HandlerRun* owes(const SegmentRun& segment) {
   return oldest;
 }
 
+// True if the segment waits for a stream to come, which may be never.
+bool awaits_stream(const SegmentRun& segment) {
+  return segment.head && segment.pace->plan->kind == plan::PaceKind::clock && segment.pace->clock->place.vacant.load();
+}
+
 // True if nothing is in flight here, and all that is missing is ticks from other nodes.
 bool waits_for_links_alone(const RunState& run) {
   return std::all_of(run.epoch.segments.begin(), run.epoch.segments.end(), [&](const auto& segment) {
-    if (segment->done.load()) return true;
+    if (segment->done.load() || awaits_stream(*segment)) return true;
     if (owes(*segment) || segment->waiting_at.load()) return false;
     return !segment->head || (!has_full_window(*segment->pace) && !missing_feeds(run, *segment->pace).empty());
   });
@@ -113,7 +118,7 @@ std::vector<std::string> waiting_lines(const RunState& run) {
       const std::string missing = missing_input(*step, segment->progress.load());
       lines.push_back(step->plan->name + " waits for " +
                       (missing.empty() ? "room, a device or another clock" : missing) + tick);
-    } else if (segment->head) {
+    } else if (segment->head && !awaits_stream(*segment)) {
       const std::string missing = missing_feeds(run, *segment->pace);
       const std::string what = has_full_window(*segment->pace) ? "room: as many ticks as may be are in flight"
                                : missing.empty()               ? "a source or a beat"
@@ -306,7 +311,7 @@ void Monitor::watch_movement(int64_t now) {
   if (now - moved_at_ns_ >= run_.options.device_patience_ns) give_up_hung_device(now);
   if (idle_reported_) return tell_waiting_elsewhere();
   if (now - moved_at_ns_ < run_.options.idle_report_ns) return;
-  if (awaits_home()) {
+  if (awaits_home() || waiting_lines(run_).empty()) {
     moved_at_ns_ = now; // it is looked at again after a while, and not in the moment in which a tick comes
     return;
   }

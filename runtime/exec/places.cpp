@@ -57,6 +57,11 @@ void count_from_here(PaceRun& pace) {
   place.restarts_before = pace.clock->restarts;
 }
 
+// True if the clock admits no tick any more.
+bool has_ended(const RunState& run, uint32_t clock) {
+  return run.epoch.paces[clock]->ended.load(std::memory_order_acquire); // a clock's own pace has its number
+}
+
 // The place is no more kept for the stream. Called under the lock.
 void forget_absent(RunState& run, uint32_t clock) {
   ClockRun& state = *run.clocks[clock];
@@ -87,6 +92,7 @@ uint32_t take_place(RunState& run, const std::string& set, const std::string& na
     if (place.is_there && place.name == name)
       throw Failure(Error{code::duplicate_name, "there is a stream \"" + name + "\" already", {}, {}, "", ""});
     if (clock_of(run, c).set != set) continue;
+    if (has_ended(run, c) && clock_of(run, c).has_room) throw Failure(run_is_over());
     ++places;
     if (free == plan::kNone && !place.is_there && place.vacant.load(std::memory_order_acquire)) free = c;
   }
@@ -130,7 +136,7 @@ void come(RunState& run, uint32_t clock, NewStream stream) {
   {
     std::unique_lock lock(run.places_mutex);
     const bool was_removed = stream.was_absent && !place.is_awaited;
-    if (run.places_over || was_removed) {
+    if (run.places_over || was_removed || has_ended(run, clock)) {
       lock.unlock();
       const Error error = was_removed ? Error{code::no_place, "it was removed", {}, {}, "", ""} : run_is_over();
       if (stream.done) stream.done(&error);
@@ -162,6 +168,7 @@ void go(RunState& run, const std::string& set, const std::string& name, StreamDo
                           "max: …, in the pipeline"});
     if (clock.place.coming || clock.place.leaving)
       throw Failure(code::no_place, "\"" + name + "\" is about to come or to go");
+    if (has_ended(run, c)) throw Failure(run_is_over());
     if (clock.place.is_awaited) {
       forget_absent(run, c);
       lock.unlock();
@@ -186,21 +193,29 @@ void go(RunState& run, const std::string& set, const std::string& name, StreamDo
                       ""});
 }
 
+void end_place(ClockRun& clock, RunState& run) {
+  std::unique_ptr<NewStream> coming;
+  StreamDone leaving;
+  {
+    const std::lock_guard lock(run.places_mutex);
+    coming = std::move(clock.place.coming);
+    leaving = std::exchange(clock.place.leaving, nullptr);
+  }
+  const Error error = run_is_over();
+  if (coming) {
+    const StreamDone done = std::move(coming->done);
+    coming = nullptr; // whoever asked holds the rest, and destroys it
+    done(&error);
+  }
+  if (leaving) leaving(&error);
+}
+
 void end_places(RunState& run) {
-  std::vector<StreamDone> asked;
   {
     const std::lock_guard lock(run.places_mutex);
     run.places_over = true;
-    for (const auto& clock : run.clocks) {
-      if (clock->place.coming) asked.push_back(std::move(clock->place.coming->done));
-      if (clock->place.leaving) asked.push_back(std::move(clock->place.leaving));
-      clock->place.coming = nullptr;
-      clock->place.leaving = nullptr;
-    }
   }
-  const Error error = run_is_over();
-  for (const StreamDone& done : asked)
-    if (done) done(&error);
+  for (const auto& clock : run.clocks) end_place(*clock, run);
 }
 
 std::string name_now(const RunState& run, const plan::HandlerPlan& handler) {
@@ -292,7 +307,7 @@ bool is_set_over(const PaceRun& pace) {
   for (uint32_t c = 0; c < run.clocks.size(); ++c) {
     const ClockRun& clock = *run.clocks[c];
     if (clock.plan->set != pace.clock->plan->set) continue;
-    const bool ended = run.epoch.paces[c]->ended.load(std::memory_order_acquire); // a clock's own pace has its number
+    const bool ended = has_ended(run, c);
     if (clock.place.is_there && !ended) return false;
     by_itself = by_itself || ended || clock.place.left.load() == Left::by_itself;
   }

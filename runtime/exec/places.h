@@ -18,6 +18,7 @@
 namespace millrace::exec {
 
 class RunState;
+struct ClockRun;
 struct HandlerRun;
 struct PaceRun;
 
@@ -73,6 +74,8 @@ std::string name_now(const RunState& run, const plan::HandlerPlan& handler);
 
 // The run is over: whoever waits for a stream to come or to go is told so, also from now on. Any thread.
 void end_places(RunState& run);
+// The same for one place, whose clock has ended.
+void end_place(ClockRun& clock, RunState& run);
 
 // The handler of a stream that comes could not start.
 Error start_error(const HandlerRun& step, const std::string& sentence);

@@ -100,7 +100,8 @@ const Error* error_of_all_streams(const RunState& run) {
   const plan::Plan& plan = run.epoch.plan;
   for (uint32_t c = 0; c < run.clocks.size(); ++c) {
     const ClockRun* const clock = run.clocks[c].get();
-    if (clock->plan->set.empty() || (clock->place.vacant.load() && !clock->failure)) continue; // perhaps a free place
+    const bool is_free = clock->place.vacant.load() && clock->place.left.load() != Left::by_itself;
+    if (clock->plan->set.empty() || (is_free && !clock->failure)) continue;
     if (clock->plan->has_room && plan.home_of(c) != plan.node) continue; // its streams come and go elsewhere
     auto& [first, all] = sets.try_emplace(clock->plan->set, nullptr, true).first->second;
     all = all && clock->failure;

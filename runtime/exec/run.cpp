@@ -10,6 +10,7 @@
 #include "exec/report.h"
 #include "exec/report_streams.h"
 #include "exec/run_state.h"
+#include "exec/tell.h"
 #include "exec/threads.h"
 #include "exec/under_way.h"
 #include "exec/virtual_driver.h"
@@ -79,6 +80,8 @@ void Run::start() {
     if (run.options.measure_bodies) measure_empty_span(*region);
     tell_region(*region);
   }
+  for (uint32_t c = 0; c < run.clocks.size(); ++c)
+    if (run.clocks[c]->place.is_awaited) tell_stream_absent(run, c, *run.clocks[c]->failure);
   for (device::Device* device : run.devices) device->steady(true);
   run.trace_begin_ns = run.now_ns();
   threads_->begin_ns.store(run.trace_begin_ns);

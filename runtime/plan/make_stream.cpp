@@ -21,18 +21,21 @@ bool same_params(const graph::Handler& a, const graph::Handler& b) {
                     [](const graph::Param& x, const graph::Param& y) { return x.name == y.name && x.text == y.text; });
 }
 
-// Memory is planned: a value may be smaller than that of the first stream, and of no other kind.
+bool is_same_size(const mr_format& own, const mr_format& planned) {
+  if (own.width != planned.width || own.height != planned.height) return false;
+  return std::equal(own.shape, own.shape + own.rank, planned.shape);
+}
+
+// Handlers are told the planned sizes once, so a value of another size would be a failure on the first tick.
 void check_fits(const graph::Handler& declared, const plugin::HandlerInfo& info, const mr_format& own,
                 const mr_format& planned) {
   const bool is_like = own.kind == planned.kind && (own.pixel_formats & planned.pixel_formats) == own.pixel_formats &&
                        own.dtype_code == planned.dtype_code && own.dtype_bits == planned.dtype_bits &&
                        own.rank == planned.rank && own.schema == planned.schema;
-  bool is_small = own.width <= planned.width && own.height <= planned.height;
-  for (uint32_t d = 0; d < own.rank && d < planned.rank; ++d) is_small = is_small && own.shape[d] <= planned.shape[d];
-  if (is_like && is_small) return;
+  if (is_like && is_same_size(own, planned)) return;
   throw Failure(refusal(code::incompatible_formats,
                         declared.name + " (" + info.type + ") does not fit into the plan: ", declared, info,
-                        "it gives " + format_words(own) + ", and there is room for " + format_words(planned)));
+                        "it gives " + format_words(own) + ", and the place is planned for " + format_words(planned)));
 }
 
 // A handler of the stream on its way from being made to being known.

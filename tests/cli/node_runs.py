@@ -477,6 +477,32 @@ handlers:
             self.assertLessEqual(crossing["parcels"] + sum(crossing["left_out"].values()),
                                  streams[crossing["name"].split("/")[0]]["ticks"])
 
+    def test_b11_a_stream_whose_source_is_not_there_at_the_start_begins_on_all_nodes_once_it_is(self):
+        self.write("""
+version: 1
+nodes: { edge: {}, gpu: {} }
+streams:
+  cameras:
+    on_error: restart
+    items: { gate: { path: there.raw, node: edge }, hall: { path: later.raw, node: edge } }
+clocks: { cameras: { mode: realtime, rate: 50 } }
+handlers:
+  video: { type: file.raw_reader, for_each: cameras, path: "{path}", width: 8, height: 8, fps: 50 }
+  blur:  { type: image.blur, for_each: cameras, input: video, node: gpu }
+  save:  { type: file.raw_writer, for_each: cameras, path: "{stream}.rgb", node: edge, input: blur }
+""")
+        (self.folder / "there.raw").write_bytes(bytes(8 * 8 * 3 * 100))
+        edge, gpu = self.both()
+        edge.until("stream hall is not there yet: ")
+        (self.folder / "later.part").write_bytes(bytes(8 * 8 * 3 * 20))
+        (self.folder / "later.part").rename(self.folder / "later.raw")
+        self.ends(edge, 0)
+        self.ends(gpu, 0)
+        streams = edge.report()["streams"]["cameras"]
+        self.assertEqual({name: (one["state"], one["restarts"]) for name, one in streams.items()},
+                         {"gate": ("ended", 0), "hall": ("ended", 0)})
+        self.assertGreater((self.folder / "hall.rgb").stat().st_size, 0)
+
     def test_b11_the_run_fails_on_all_nodes_if_all_streams_of_a_set_do_or_if_the_set_says_so(self):
         for text in (self.TEXT.replace("gate.rgb", "/dev/full").replace("hall.rgb", "/dev/full"),
                      self.TEXT.replace("cameras:\n    items", "cameras:\n    on_error: fail\n    items", 1)):

@@ -367,6 +367,34 @@ TEST_CASE("B11: a stream that is not there yet is awaited, and can be removed wh
   CHECK(place_notes["s1"][0].value == 7);
 }
 
+TEST_CASE("2.8: a run that only waits for a stream to come stands still for no reason that has to be told") {
+  graph::Graph graph = written("{ mode: free }", 2, 2);
+  graph.streams[0].on_error = graph::OnStreamError::restart;
+  graph.streams[0].items[0].fields.push_back({"source.count", "3", {}, {}});
+  graph.streams[0].items[1].fields.push_back({"source.answers", "false", {}, {}});
+  std::mutex said_mutex;
+  std::string said;
+  Setup setup;
+  setup.workers = 2;
+  setup.more = &place_plugin();
+  setup.options.idle_report_ns = 20 * kMs;
+  setup.options.on_message = [&](const std::string& line) {
+    const std::lock_guard lock(said_mutex);
+    said += line + "\n";
+  };
+  place_notes.clear();
+  Compiled compiled(PlaceHouse::pipeline_of(graph), setup);
+  compiled.live().start();
+  std::this_thread::sleep_for(std::chrono::milliseconds(200));
+  compiled.live().stop();
+  const Ran ran = compiled.wait();
+  CHECK_MESSAGE(ran.ok, ran.error.what);
+  CHECK(place_notes["s0"].size() == 3);
+  CHECK(said.find("stream s1 is not there yet: source@s1 (p.source) could not be opened: no answer") !=
+        std::string::npos);
+  CHECK_MESSAGE(said.find("MR0603") == std::string::npos, said);
+}
+
 TEST_CASE("B15: what is refused of streams that come and go, and leaves the place free") {
   PlaceHouse house("{ mode: realtime, rate: 20 }", 2, 3);
   std::vector<std::string> refusals;
