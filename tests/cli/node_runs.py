@@ -501,7 +501,7 @@ handlers:
         streams = edge.report()["streams"]["cameras"]
         self.assertEqual({name: (one["state"], one["restarts"]) for name, one in streams.items()},
                          {"gate": ("ended", 0), "hall": ("ended", 0)})
-        self.assertGreater((self.folder / "hall.rgb").stat().st_size, 0)
+        self.assertGreater(streams["hall"]["ticks"], 0)  # late beats are none
 
     def test_b11_the_run_fails_on_all_nodes_if_all_streams_of_a_set_do_or_if_the_set_says_so(self):
         for text in (self.TEXT.replace("gate.rgb", "/dev/full").replace("hall.rgb", "/dev/full"),

@@ -385,7 +385,12 @@ TEST_CASE("2.8: a run that only waits for a stream to come stands still for no r
   place_notes.clear();
   Compiled compiled(PlaceHouse::pipeline_of(graph), setup);
   compiled.live().start();
-  std::this_thread::sleep_for(std::chrono::milliseconds(200));
+  const auto given = [] {
+    const std::lock_guard lock(place_mutex);
+    return place_notes["s0"].size();
+  };
+  while (given() < 3) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  std::this_thread::sleep_for(std::chrono::milliseconds(200)); // ten times as long as a standstill takes to be told
   compiled.live().stop();
   const Ran ran = compiled.wait();
   CHECK_MESSAGE(ran.ok, ran.error.what);
