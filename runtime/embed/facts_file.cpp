@@ -85,10 +85,9 @@ void probe_others(const json& document, plan::Prepared& prepared) {
   for (const auto* instance : asked) infos.push_back(&(*instance)->info());
   const std::vector<plan::ProbeAnswer> answers = plan::probe_all(asked, others.front()->facts);
   for (size_t i = 0; i < others.size(); ++i) {
-    const std::string begins = others[i]->name + " (" + infos[i]->type + ") could not be opened: ";
     graph::Handler unplaced; // facts have no places in a text
-    if (!answers[i].error.empty())
-      throw Failure(plan::refusal(code::probe_failed, begins, unplaced, *infos[i], answers[i].error));
+    unplaced.name = others[i]->name;
+    if (!answers[i].error.empty()) throw Failure(plan::not_opened(unplaced, *infos[i], answers[i].error));
     others[i]->facts = answers[i].facts;
   }
 }

@@ -38,7 +38,7 @@ void add_edge_drops(const RunState& run, uint32_t edge, CountsByCause& dropped) 
 }
 
 // Adds the values that the reader took and could not use.
-void add_losses(const InputRun& input, std::map<std::string, uint64_t>& dropped) {
+void add_losses(const InputRun& input, CountsByCause& dropped) {
   if (!input.totals) return;
   if (input.totals->lost_by_every > 0) dropped["every"] += input.totals->lost_by_every;
   if (input.totals->lost_by_input > 0) dropped["input"] += input.totals->lost_by_input;
@@ -50,13 +50,11 @@ void add_counts(const CountsByCause& counts, CountsByCause& sum) {
   for (const auto& [cause, count] : counts) sum[cause] += count;
 }
 
-// The clock of the handler that an edge leads to; kNone: that is on another node.
 uint32_t target_clock(const Epoch& epoch, const plan::EdgePlan& edge) {
   if (edge.target_step == plan::kNone) return plan::kNone;
   return epoch.plan.paces[epoch.plan.steps[edge.target_step].pace].clock;
 }
 
-// All that the readers on an edge did not get.
 CountsByCause dropped_on(const RunState& run, uint32_t index) {
   CountsByCause dropped;
   const plan::EdgePlan& edge = run.epoch.plan.edges[index];
@@ -74,7 +72,7 @@ CountsByCause lost_by_clock(const RunState& run, uint32_t clock) {
   return lost;
 }
 
-void count_drops(const RunState& run, std::map<std::string, uint64_t>& dropped) {
+void count_drops(const RunState& run, CountsByCause& dropped) {
   for (uint32_t e = 0; e < run.epoch.plan.edges.size(); ++e) add_edge_drops(run, e, dropped);
   for (const StepRun* step : run.epoch.step_runs)
     for (const InputRun& input : step->inputs) add_losses(input, dropped);

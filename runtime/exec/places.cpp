@@ -57,6 +57,14 @@ void count_from_here(PaceRun& pace) {
   place.restarts_before = pace.clock->restarts;
 }
 
+// Tells whoever asked for the stream; with an error, if it does not come. They hold the rest of it, and destroy it.
+void answer(std::unique_ptr<NewStream> stream, const Error* error) {
+  if (!stream) return;
+  const StreamDone done = std::move(stream->done);
+  stream = nullptr;
+  if (done) done(error);
+}
+
 // True if the clock admits no tick any more.
 bool has_ended(const RunState& run, uint32_t clock) {
   return run.epoch.paces[clock]->ended.load(std::memory_order_acquire); // a clock's own pace has its number
@@ -117,7 +125,7 @@ void give_up_place(RunState& run, uint32_t clock) {
 
 bool is_awaited(const RunState& run, uint32_t clock) {
   const std::lock_guard lock(run.places_mutex);
-  return run.clocks[clock]->place.is_awaited && !run.places_over;
+  return run.clocks[clock]->place.is_awaited && !run.places_over && !has_ended(run, clock);
 }
 
 void still_absent(RunState& run, uint32_t clock, const Error& error) {
@@ -202,11 +210,7 @@ void end_place(ClockRun& clock, RunState& run) {
     leaving = std::exchange(clock.place.leaving, nullptr);
   }
   const Error error = run_is_over();
-  if (coming) {
-    const StreamDone done = std::move(coming->done);
-    coming = nullptr; // whoever asked holds the rest, and destroys it
-    done(&error);
-  }
+  answer(std::move(coming), &error);
   if (leaving) leaving(&error);
 }
 
@@ -294,10 +298,7 @@ void answer_come(PaceRun& pace, const Error* error) {
     came = std::move(place.coming);
     if (!error) place.is_awaited = false;
   }
-  if (!came) return;
-  const StreamDone done = std::move(came->done);
-  came = nullptr; // whoever asked holds the rest, and destroys it
-  if (done) done(error);
+  answer(std::move(came), error);
 }
 
 bool is_set_over(const PaceRun& pace) {

@@ -60,7 +60,7 @@ struct PlaceRun {
 uint32_t take_place(RunState& run, const std::string& set, const std::string& name);
 // The stream does not come after all.
 void give_up_place(RunState& run, uint32_t clock);
-// True if the place is still kept for the stream whose source did not answer.
+// True if the place is still kept for the stream whose source did not answer, and the run goes on.
 bool is_awaited(const RunState& run, uint32_t clock);
 // It cannot begin yet. A sentence other than the last one is told.
 void still_absent(RunState& run, uint32_t clock, const Error& error);

@@ -114,7 +114,7 @@ const SourceRun& failed_source(const ClockRun& clock) {
   return *(failed == clock.sources.end() ? clock.sources.front() : *failed).step;
 }
 
-// It is that of another stream, or the stream was not there yet.
+// The failure is that of the stream before, or says why this one was not there yet.
 void forget_failure(RunState& run, ClockRun& clock) {
   const std::lock_guard lock(run.failure_mutex);
   clock.failure.reset();
@@ -142,8 +142,7 @@ void begin(PaceRun& pace) {
   if (comes) answer_come(pace, nullptr);
 }
 
-// Each of these is called while the stream is in that stage. True if it is in another one now, which may follow at
-// once.
+// Each of these is called while the stream is in that stage. True if it has gone on to another stage.
 
 bool leaves_runs(PaceRun& pace) {
   ClockRun& clock = *pace.clock;

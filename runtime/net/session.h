@@ -53,7 +53,7 @@
 #include "net/heartbeat.h"
 #include "net/lane.h"
 #include "net/messages.h"
-#include "net/random.h"
+#include "observe/random.h"
 
 namespace millrace::net {
 

@@ -67,9 +67,7 @@ std::vector<mr_facts> probe_made(std::vector<Made>& made, const ProbeLimits& lim
   const std::vector<ProbeAnswer> answers = probe_all(asked, no_facts(), limits);
   for (size_t i = 0; i < made.size(); ++i) {
     const graph::Handler& declared = made[i].declared;
-    if (!answers[i].error.empty())
-      throw Failure(refusal(code::probe_failed, declared.name + " (" + infos[i]->type + ") could not be opened: ",
-                            declared, *infos[i], answers[i].error));
+    if (!answers[i].error.empty()) throw Failure(not_opened(declared, *infos[i], answers[i].error));
     facts.push_back(answers[i].facts);
   }
   return facts;

@@ -65,7 +65,7 @@ struct Clock {
   bool restarts = false;        // such a stream begins anew
   bool has_room = false;        // another stream may take the place of one that is over
   bool is_place = false;        // it has no stream at first
-  std::string absent;           // its stream has not begun at first, because a source did not answer: which, and why
+  std::string absent;           // the source that did not answer, and why: its stream begins later; "": all answered
   bool begins_later() const { return is_place || !absent.empty(); }
   bool comes_again() const { return restarts || has_room; }
   // For clocks that wait for each other in a circle (8.3). held_ns: the media time for which one of its ticks may be

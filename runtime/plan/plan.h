@@ -176,7 +176,7 @@ struct HandlerFacts {
   mr_facts facts{};
   std::vector<mr_format> outputs; // flat; if given from outside, the handler is not asked for them
   std::vector<mr_format> accepts; // by port: as declared, narrowed by the parameters
-  std::optional<Error> absent{};  // by which a source could not be opened whose stream comes later
+  std::optional<Error> absent{};  // why a source could not be opened, so that its stream comes later
 };
 
 // The facts of a graph's handlers, in the graph's order.

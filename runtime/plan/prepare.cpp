@@ -201,9 +201,7 @@ Prepared prepare(graph::Graph& graph, const plugin::Registry& registry, const mr
         instances[h].reset();
         return;
       }
-      const Error error =
-          refusal(code::probe_failed, declared.name + " (" + info.type + ") could not be opened: ", declared, info,
-                  answer.error);
+      const Error error = not_opened(declared, info, answer.error);
       if (!opened[h].probes || !may_come_later(graph, declared, info)) throw Failure(error);
       instances[h] = make(graph, declared, find_type(graph, registry, declared), host, watch); // in no call
       open(*instances[h], declared, edges[declared.name], facts.handlers[h]);

@@ -32,9 +32,9 @@ struct ProbeAnswer {
 };
 
 // Probes these instances, beginning with these facts; the answers are in their order. The caller's thread probes all
-// that are no sources, and a source that is the only one, which has no limit then. Returns once each has answered
-// or was given up. An instance that was given up is taken from its owner and never destroyed, because its call may go
-// on. Plugins promise that their instances do not disturb each other.
+// that are no sources. It also probes a source that is the only one, without a limit, unless `of_one` says otherwise.
+// Returns once each has answered or was given up. An instance that was given up is taken from its owner and never
+// destroyed, because its call may go on. Plugins promise that their instances do not disturb each other.
 std::vector<ProbeAnswer> probe_all(const std::vector<std::unique_ptr<plugin::Instance>*>& instances,
                                    const mr_facts& first, const ProbeLimits& limits = {});
 

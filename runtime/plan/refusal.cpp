@@ -67,4 +67,9 @@ Error refusal(int code, const std::string& begins, const graph::Handler& declare
   return error;
 }
 
+Error not_opened(const graph::Handler& declared, const plugin::HandlerInfo& info, const std::string& sentence) {
+  return refusal(code::probe_failed, declared.name + " (" + info.type + ") could not be opened: ", declared, info,
+                 sentence);
+}
+
 } // namespace millrace::plan

@@ -16,4 +16,7 @@ namespace millrace::plan {
 Error refusal(int code, const std::string& begins, const graph::Handler& declared, const plugin::HandlerInfo& info,
               const std::string& sentence);
 
+// The handler could not be opened (MR0604), as its probe() says.
+Error not_opened(const graph::Handler& declared, const plugin::HandlerInfo& info, const std::string& sentence);
+
 } // namespace millrace::plan

@@ -7,7 +7,7 @@
 #include <new>
 
 #include "batch/controller.h"
-#include "batch/sim/random.h"
+#include "observe/random.h"
 #include "tests/batch/rig.h"
 
 namespace {

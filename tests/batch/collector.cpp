@@ -257,8 +257,7 @@ TEST_CASE("B16: a new budget is that of items that are given from then on") {
   add_streams(collector, 2, {kMs, 0, 4});
   CHECK(collector.give(0, 0, 0));
   collector.set_budget(10 * kMs);
-  CHECK(
-      collector.give(0, 1, 1)); // its deadline is earlier than that of the stream's first item, and it stays behind it
+  CHECK(collector.give(0, 1, 1)); // it leaves after the stream's first item, although its deadline is earlier
   CHECK(collector.give(1, 0, 2));
   CHECK(words(collector.next(2).firing) == "1:0 0:0 0:1");
 }

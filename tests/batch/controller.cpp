@@ -204,6 +204,12 @@ TEST_CASE("a device that errs far beyond the budget still gets more than one ite
   CHECK(fed.collector.forecast().margin_ns() > 40 * kMs);
 }
 
+// The learnt rule on the device of the scenario, told its rates.
+Outcome simulate_learnt(const Scenario& scenario) {
+  Controller rule({scenario.budget_ns, 0.8, true}, scenario.rate, std::llround(scenario.streams * 1e9 / scenario.rate));
+  return simulate(scenario, device_curve(), rule);
+}
+
 // The loads that the budget's largest bucket can carry.
 double capacity_within(const ServiceCurve& curve, int64_t budget_ns) {
   double most = 0;
@@ -228,9 +234,7 @@ TEST_CASE("with an exact curve and periodic arrivals nothing is late or dropped 
     scenario.measured_to_ns = 1400 * kMs;
     const double load = 0.05 + 0.85 * random.share();
     scenario.rate = load * capacity_within(measured_curve(device_curve()), scenario.budget_ns);
-    Controller rule({scenario.budget_ns, 0.8, true}, scenario.rate,
-                    std::llround(scenario.streams * 1e9 / scenario.rate));
-    const Outcome outcome = simulate(scenario, device_curve(), rule);
+    const Outcome outcome = simulate_learnt(scenario);
     CAPTURE(scenario.seed);
     CAPTURE(scenario.streams);
     CAPTURE(scenario.budget_ns);
@@ -253,8 +257,7 @@ TEST_CASE("where pairs gain nothing, whatever the curve says, p99 is within the 
       scenario.duration_ns = 3000 * kMs;
       scenario.measured_from_ns = 500 * kMs;
       scenario.measured_to_ns = 2800 * kMs;
-      Controller rule({scenario.budget_ns, 0.8, true}, scenario.rate, std::llround(64e9 / scenario.rate));
-      const Outcome outcome = simulate(scenario, device_curve(), rule);
+      const Outcome outcome = simulate_learnt(scenario);
       CAPTURE(name_of(pattern));
       CAPTURE(load_percent);
       CHECK(outcome.p99_ms <= 15);
@@ -264,8 +267,7 @@ TEST_CASE("where pairs gain nothing, whatever the curve says, p99 is within the 
 }
 
 TEST_CASE("a second after the device became half as fast, p99 is within the budget again") {
-  const Pattern patterns[] = {Pattern::any_phase, Pattern::poisson};
-  for (const Pattern pattern : patterns) {
+  for (const Pattern pattern : {Pattern::any_phase, Pattern::poisson}) {
     for (const int64_t budget_ms : {15, 50, 100}) {
       for (const int load_percent : {10, 30, 45}) { // of the device as it was
         Scenario scenario;
@@ -278,8 +280,7 @@ TEST_CASE("a second after the device became half as fast, p99 is within the budg
         scenario.measured_from_ns = 3000 * kMs;
         scenario.measured_to_ns = 5000 * kMs;
         scenario.duration_ns = 5200 * kMs;
-        Controller rule({scenario.budget_ns, 0.8, true}, scenario.rate, std::llround(64e9 / scenario.rate));
-        const Outcome outcome = simulate(scenario, device_curve(), rule);
+        const Outcome outcome = simulate_learnt(scenario);
         CAPTURE(name_of(pattern));
         CAPTURE(budget_ms);
         CAPTURE(load_percent);

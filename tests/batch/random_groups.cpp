@@ -12,7 +12,7 @@
 
 #include "batch/controller.h"
 #include "batch/plain_rules.h"
-#include "batch/sim/random.h"
+#include "observe/random.h"
 #include "tests/batch/rig.h"
 #include "tests/part.h"
 #include "tests/seed.h"
@@ -232,7 +232,7 @@ class RandomGroup {
     flights_[firing.slot] = {&firing, now_ + took_ns};
   }
 
-  // All that still waits stands behind what fired.
+  // The items that fired come before all that still wait.
   void check_overtaken(const std::tuple<int64_t, uint32_t>& last) {
     for (const auto& [name, waits] : waiting_)
       if (std::tuple<int64_t, uint32_t>{waits.key_ns, name.first} < last) complain("an item was overtaken");

@@ -182,7 +182,7 @@ class DrawnStreams {
 
   const char* join() const { return begins_anew_ ? "n.join" : "t.join"; }
 
-  // What a handler does may not depend on the index if its stream begins anew: an epoch begins at any index.
+  // Epochs begin at any index. So a handler's results may not depend on the index if its stream begins anew.
   void add_template(const std::string& name) {
     const std::string log = ", log: '" + name + ".{stream}'" + node();
     const bool by_one = one_in(3);
@@ -389,7 +389,7 @@ TEST_CASE("B11: [7.11] a stream that fails on one node ends on all of them, and 
 
 namespace {
 
-// What the handlers of a run noted, by log.
+// The notes of a run's handlers, by log.
 std::map<std::string, std::vector<EpochNote>> epochs_of(const std::function<Ran()>& run, Ran& ran) {
   epochs_noted.clear();
   epochs_mixed.clear();

@@ -15,7 +15,7 @@
 #include "device/timeline.h"
 #include "fleet/coordinator.h"
 #include "fleet/member.h"
-#include "net/random.h"
+#include "observe/random.h"
 
 namespace millrace::fleet {
 
@@ -31,7 +31,7 @@ struct FleetSetup {
   uint32_t streams_most = 0;            // that fail in a run, each on a tick
 };
 
-// Where a stream has failed.
+// The tick on which a stream has failed, and its epoch.
 struct FailedTick {
   uint32_t epoch = 0;
   uint64_t index = 0;
@@ -83,7 +83,7 @@ class FleetWorld {
   std::vector<std::string> last_waits;
 
   device::VirtualTime time;
-  net::Random random;
+  Random random;
   Coordinator coordinator;
 
  private:

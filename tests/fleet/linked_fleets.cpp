@@ -306,7 +306,7 @@ void LinkedFleet::act(Process& process, const Member::Event& event) {
 // ---- faults --------------------------------------------------------------------------------------------------------
 
 void LinkedFleet::draw_fault() {
-  net::Random& random = world_.random;
+  Random& random = world_.random;
   const uint64_t kind = random.below(100);
   const std::vector<uint64_t> connections = world_.network.connections();
   Process& process = *processes_[random.below(processes_.size())];
@@ -407,7 +407,7 @@ TEST_CASE("statements beside parcels: linked fleets start once and end as one, a
   const uint32_t count = chosen ? static_cast<uint32_t>(std::stoul(chosen)) : 500;
   uint64_t begun = 0, failed = 0, kills = 0, stops = 0, cuts = 0, twins = 0, came_back = 0, statements = 0, pairs = 0;
   for (uint32_t i = 0; i < count; ++i) {
-    net::Random draws(random_seed() * 1'000'003ull + i);
+    Random draws(random_seed() * 1'000'003ull + i);
     const auto nodes = static_cast<uint32_t>(draws.between(2, 4));
     LinkedFleet fleet(draws.next(), nodes);
     for (uint32_t node = 1; node < nodes; ++node) {

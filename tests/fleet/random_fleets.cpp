@@ -18,7 +18,7 @@ struct Totals {
            streams = 0, began_anew = 0, compiles = 0, went_well = 0, came_back = 0, began_again = 0, away = 0;
 };
 
-FleetSetup draw_setup(net::Random& random) {
+FleetSetup draw_setup(Random& random) {
   FleetSetup setup;
   setup.nodes = static_cast<uint32_t>(random.between(1, 4));
   for (uint32_t node = 0; node < setup.nodes; ++node) setup.needed.push_back(node == 0 || random.chance(500));
@@ -125,7 +125,7 @@ void check_streams(const FleetWorld& world, Totals& totals) {
 }
 
 void simulate(uint32_t seed, Totals& totals) {
-  net::Random draws(seed);
+  Random draws(seed);
   const FleetSetup setup = draw_setup(draws);
   FleetWorld world(draws.next(), setup);
   world.begin(0);

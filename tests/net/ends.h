@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "net/crossing.h"
-#include "net/random.h"
+#include "observe/random.h"
 
 namespace millrace::net::test {
 

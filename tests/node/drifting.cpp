@@ -10,9 +10,9 @@
 #include <vector>
 
 #include "net/heartbeat.h"
-#include "net/random.h"
 #include "net/sim/process.h"
 #include "node/run_time.h"
+#include "observe/random.h"
 #include "tests/exec/spread.h"
 #include "tests/seed.h"
 
@@ -109,7 +109,7 @@ class Machines {
   }
 
   device::VirtualTime& time_;
-  net::Random random_{random_seed()};
+  Random random_{random_seed()};
   std::vector<std::unique_ptr<Machine>> all_;
 };
 
@@ -337,7 +337,7 @@ TEST_CASE(
     rig::Nodes nodes;
     nodes.names = {"hub", "left", "right"};
     nodes.own_times = {&machines[0].time, &machines[1].time, &machines[2].time};
-    net::Random random(random_seed());
+    Random random(random_seed());
     nodes.link = [&](size_t, size_t) { return rig::Link{random.between(2 * kMs, 12 * kMs), 0, {}}; };
     rig::Setup setup;
     setup.time = &time;

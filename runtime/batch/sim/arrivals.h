@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "batch/sim/random.h"
+#include "observe/random.h"
 
 namespace millrace::batch {
 

@@ -12,7 +12,7 @@
 
 #include "batch/forecast.h"
 #include "batch/service_curve.h"
-#include "batch/sim/random.h"
+#include "observe/random.h"
 
 namespace millrace::batch {
 

@@ -21,7 +21,7 @@
 #include "device/timeline.h"
 #include "net/bytes.h"
 #include "net/limits.h"
-#include "net/random.h"
+#include "observe/random.h"
 
 namespace millrace::net::sim {
 

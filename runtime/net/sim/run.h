@@ -15,8 +15,8 @@
 #include <vector>
 
 #include "net/crossing.h"
-#include "net/random.h"
 #include "net/sim/history.h"
+#include "observe/random.h"
 
 namespace millrace::net::sim {
 

@@ -26,7 +26,7 @@ void put(Pipeline& pipeline, const std::string& node, const std::vector<std::str
 Wires bad_wires(uint64_t seed) {
   Wires wires;
   wires.seed = seed;
-  wires.line = [](net::sim::Line& line, net::Random& random) {
+  wires.line = [](net::sim::Line& line, Random& random) {
     line.latency_ns = random.spread(20'000, 20 * kMillisecond);
     line.jitter_ns = random.chance(500) ? 0 : random.between(0, 2 * line.latency_ns);
     line.bytes_per_second = random.chance(500) ? 0 : static_cast<uint64_t>(random.spread(50'000, 10'000'000));
@@ -110,7 +110,7 @@ TEST_CASE("7.6: large values go from block to block: what a session copies does 
     const Ran expected = run(pipeline);
     put(pipeline, "gpu", {"far"});
     Wires wires;
-    wires.line = [](net::sim::Line& line, net::Random&) { line.bytes_per_second = 1'000'000'000; };
+    wires.line = [](net::sim::Line& line, Random&) { line.bytes_per_second = 1'000'000'000; };
     LinkedNodes nodes(pipeline, {"home", "gpu"}, wires);
     check_the_same(expected, nodes.run(), nodes);
     CHECK(nodes.parcels() == 60);

@@ -21,7 +21,7 @@ namespace millrace::test {
 struct Wires {
   uint64_t seed = 1;
   // Sets each direction of each pair of nodes, and again at a fault that changes the lines.
-  std::function<void(net::sim::Line&, net::Random&)> line = [](net::sim::Line&, net::Random&) {};
+  std::function<void(net::sim::Line&, Random&)> line = [](net::sim::Line&, Random&) {};
   uint32_t data_lanes = 1;
   bool checks_bodies = true;
   int64_t wake_ns_most = 0;
@@ -83,7 +83,7 @@ class LinkedNodes {
 
   std::vector<std::string> names_;
   Wires wires_;
-  net::Random random_;
+  Random random_;
   device::VirtualTime time_;
   net::sim::Network network_;
   net::sim::History history_;

@@ -23,7 +23,7 @@ Wires draw_wires(uint64_t seed) {
   wires.wake_ns_most = seed % 4 == 0 ? 0 : 200'000;
   wires.faults = static_cast<uint32_t>(seed % 3) * 8;
   wires.faults_ns = kSecond;
-  wires.line = [](net::sim::Line& line, net::Random& random) {
+  wires.line = [](net::sim::Line& line, Random& random) {
     line.latency_ns = random.spread(20'000, 40 * kMillisecond);
     line.jitter_ns = random.chance(500) ? 0 : random.between(0, 2 * line.latency_ns);
     line.bytes_per_second = random.chance(500) ? 0 : static_cast<uint64_t>(random.spread(50'000, 100'000'000));

@@ -3,7 +3,7 @@
 
 #include <cstdint>
 
-namespace millrace::net {
+namespace millrace {
 
 class Random {
  public:
@@ -28,6 +28,8 @@ class Random {
     const int64_t low = least << between(0, octaves);
     return between(low, low * 2 < most ? low * 2 : most);
   }
+  // At least 0 and below 1.
+  double share() { return static_cast<double>(next() >> 11) * 0x1p-53; }
   bool chance(uint32_t per_mille) { return below(1000) < per_mille; }
   // Draws of its own, so that one part of a simulation that draws more does not change another.
   Random fork() { return Random(next()); }
@@ -36,4 +38,4 @@ class Random {
   uint64_t state_;
 };
 
-} // namespace millrace::net
+} // namespace millrace
