@@ -17,6 +17,7 @@ enum class OnError { fail, skip, restart, bypass };
 enum class ClockMode { automatic, realtime, free, source };
 enum class Delivery { automatic, live, reliable };
 enum class OnStreamError { end, fail, restart };
+enum class Late { automatic, drop, keep };
 
 struct Rational {
   int64_t numerator = 0, denominator = 1; // 0: not given
@@ -39,6 +40,7 @@ struct Edge {
   Delivery delivery = Delivery::automatic; // used only if the edge goes over a link
   std::string domain;                      // the domain in which the bytes must be; "": the plan decides
   std::string over;                        // unfolded: it is one entry of a list over all streams of this set
+  std::string item_of;                     // unfolded: it carries the items of this stream into or out of a group
   Place place;
   Place source_place; // in a one-line pipeline: the place that names the source; line 0: the same as `place`
 };
@@ -48,6 +50,19 @@ struct Param {
   std::string text; // scalar as written; a list or map as JSON
   Place place;      // place of the value
   Place name_place; // place of the key
+};
+
+// How the handlers of a group take the items of all streams together. A size or a wait fixes it; else it is learnt.
+struct Batch {
+  uint32_t size = 0;      // items that are waited for; 0: learnt
+  int64_t wait_ns = -1;   // the oldest item waits for the others for so long; -1: a period
+  int64_t budget_ns = 0;  // from an item's arrival to its result; 0: a period
+  uint32_t max = 0;       // the most items of a firing, a power of two; 0: as the handlers say
+  uint32_t in_flight = 0; // firings at a time; 0: the plan decides
+  Late late = Late::automatic;
+  bool of_rows = false; // an item counts as many places as it has rows
+  Place place;
+  bool is_fixed() const { return size > 0 || wait_ns >= 0; }
 };
 
 struct Handler {
@@ -60,10 +75,12 @@ struct Handler {
   std::string for_each;   // a template: each stream of this set has an instance of it
   std::string written_as; // unfolded: the template that it is an instance of; "": it is none
   std::string stream;     // unfolded: an instance's stream
+  std::string group;      // unfolded: it works item by item for all streams, in this group; "": it does not
   OnError on_error = OnError::fail;
   int64_t budget_ns = 0;    // 0: the run's default
   int64_t patience_ns = 0;  // for its other functions: the second time of `budget`; 0: the run's default
   uint32_t concurrency = 0; // stateless instances; 0: not given, which means one
+  std::optional<Batch> batch;
   bool refused = false;     // a part of it was refused and the error kept: the missing part causes no further errors
   bool inserted = false;    // the plan inserted it because two formats do not match; it is in no text
   Place place;              // place of its name
@@ -83,6 +100,7 @@ struct Clock {
   bool restarts = false;        // unfolded: such a stream begins anew
   bool has_room = false;        // unfolded: another stream may take the place of one that is over
   bool is_place = false;        // unfolded: it has no stream at first
+  bool is_group = false;        // unfolded: its ticks are items of the set's streams
   Place place;
   Place node_place; // place of the home's name
 };
