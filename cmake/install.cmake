@@ -17,7 +17,7 @@ install(DIRECTORY runtime/include/millrace DESTINATION include)
 install(EXPORT millraceTargets NAMESPACE millrace:: DESTINATION lib/cmake/millrace)
 
 set_target_properties(millrace_embed PROPERTIES EXPORT_NAME runtime)
-install(TARGETS millrace_embed millrace_exec millrace_net millrace_plan millrace_graph millrace_plugin millrace_memory
+install(TARGETS millrace_embed millrace_exec millrace_net millrace_plan millrace_batch millrace_graph millrace_plugin millrace_memory
                 millrace_device millrace_observe millrace_handlers millrace_warnings
         EXPORT millraceRuntimeTargets ARCHIVE DESTINATION lib/millrace)
 install(EXPORT millraceRuntimeTargets NAMESPACE millrace:: DESTINATION lib/cmake/millrace)

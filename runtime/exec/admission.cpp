@@ -13,6 +13,7 @@
 #include "exec/feeds.h"
 #include "exec/fill_tick.h"
 #include "exec/firing.h"
+#include "exec/group.h"
 #include "exec/reader.h"
 #include "exec/settle.h"
 #include "exec/stream_epochs.h"
@@ -55,9 +56,11 @@ bool begin(PaceRun& pace) {
   return true;
 }
 
+} // namespace
+
 // Admits no more ticks. The head comes here again until the readers have left their handlers, because those drain
 // afterwards.
-void end(PaceRun& pace) {
+void end_pace(PaceRun& pace) {
   pace.ending.store(true, std::memory_order_relaxed);
   bool left = true;
   if (!pace.entry)
@@ -79,6 +82,8 @@ void end(PaceRun& pace) {
   pace.run->notify(pace);
   tell_clock_ended(pace);
 }
+
+namespace {
 
 // Changes that were requested since the last tick of this clock take effect on this tick; a script's changes take
 // effect on the ticks that it names. If the sources were `asked` already and a request concerns one of them, all
@@ -263,11 +268,11 @@ bool admit_clock_tick(PaceRun& pace) {
   if (pace.clock->start_ns == kNotBegun && !begin(pace)) return false;
   const bool over = pace.ending.load(std::memory_order_relaxed) || must_end(pace, ordinal);
   if (pace.clock->halted.load(std::memory_order_relaxed) && !over && !has_begun_anew(pace)) [[unlikely]] {
-    if (pace.clock->stage == Stage::vacant && is_set_over(pace)) end(pace);
+    if (pace.clock->stage == Stage::vacant && is_set_over(pace)) end_pace(pace);
     return false;
   }
   const Lead lead = over ? Lead::end : follow(pace, ordinal);
-  if (lead == Lead::end) end(pace);
+  if (lead == Lead::end) end_pace(pace);
   if (lead != Lead::tick) return false;
   // Before the sources are asked, because their calls belong to the tick.
   if (pace.run->changes_waiting.load(std::memory_order_relaxed)) admit_changes(pace, ordinal, false);
@@ -279,14 +284,14 @@ bool admit_clock_tick(PaceRun& pace) {
   const bool filled = fill_tick(pace, info, ordinal);
   if (!filled || sources_ended(pace)) {
     leave_calls(pace);
-    if (filled && !loses_source(pace, ordinal) && !leaves_place(pace)) end(pace);
+    if (filled && !loses_source(pace, ordinal) && !leaves_place(pace)) end_pace(pace);
     return false;
   }
   // And after them: a program that changes a parameter and then pushes a value finds it changed for that value.
   if (pace.run->changes_waiting.load(std::memory_order_relaxed)) admit_changes(pace, ordinal, true);
   if (!keeps_rate(pace, ordinal, info.media_time_ns)) {
     leave_calls(pace);
-    if (!pace.clock->plan->comes_again()) end(pace);
+    if (!pace.clock->plan->comes_again()) end_pace(pace);
     return false;
   }
   // Not before it is certain: the source of a tick to come may say that there is none.
@@ -306,7 +311,7 @@ bool admit_entry(PaceRun& pace) {
     const std::lock_guard lock(feed.mutex);
     if (feed.count == 0) {
       feed.dry.store(!feed.closed, std::memory_order_relaxed);
-      if (feed.closed) end(pace);
+      if (feed.closed) end_pace(pace);
       if (feed.epochs_over != pace.epochs_over.load(std::memory_order_relaxed)) {
         pace.epochs_over.store(feed.epochs_over, std::memory_order_release);
         pace.stirred = true;
@@ -349,7 +354,7 @@ bool admit_far(PaceRun& pace) {
   const uint64_t ordinal = pace.admitted.load(std::memory_order_relaxed);
   if (window_full(pace, ordinal)) return false;
   const auto [info, ended] = next_tick(pace);
-  if (ended) end(pace);
+  if (ended) end_pace(pace);
   if (!info || (info->epoch != pace.epoch.load(std::memory_order_relaxed) && !reaches_epoch(pace, *info))) return false;
   retire(pace, ordinal);
   // The clock's own pace takes changes in where it is; elsewhere each of its far paces does, at the ticks they name.
@@ -368,11 +373,21 @@ bool admit_far(PaceRun& pace) {
   return true;
 }
 
+// Changes of a group's parameters come between two firings (B16), so they count firings.
+bool admit_items(PaceRun& pace) {
+  const uint64_t firing = pace.admitted.load(std::memory_order_relaxed) / pace.plan->places;
+  if (pace.run->changes_waiting.load(std::memory_order_relaxed)) admit_changes(pace, firing, false);
+  if (!admit_firing(pace)) return false;
+  if (pace.run->changes_untold.load(std::memory_order_relaxed)) tell_taken(*pace.run, pace.plan->clock, firing);
+  return true;
+}
+
 } // namespace
 
 bool try_admit(PaceRun& pace) {
   if (pace.ended.load(std::memory_order_relaxed)) return false;
   if (pace.plan->kind == plan::PaceKind::decoupled) return admit_entry(pace);
+  if (pace.plan->kind == plan::PaceKind::batch) return admit_items(pace);
   if (pace.run->holding.load(std::memory_order_relaxed)) return false;
   return pace.plan->kind == plan::PaceKind::far ? admit_far(pace) : admit_clock_tick(pace);
 }

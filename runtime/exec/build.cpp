@@ -3,6 +3,7 @@
 
 #include <utility>
 
+#include "exec/group.h"
 #include "exec/run_state.h"
 #include "exec/sink_latency.h"
 
@@ -19,6 +20,7 @@ std::unique_ptr<RunState> build(const plan::Plan& plan, const graph::Graph& grap
   join_steps(*run);
   join_paces(*run);
   make_inputs(*run);
+  make_groups(*run);
   watch_sinks(*run);
   join_segments(*run);
   join_clocks(*run);

@@ -110,7 +110,8 @@ void join_paces(RunState& run) {
   Epoch& epoch = run.epoch;
   for (auto& pace : epoch.paces) {
     if (pace->plan->kind == plan::PaceKind::clock) settle_place(*pace);
-    if (pace->plan->node != epoch.plan.node) continue; // it has no steps here
+    if (pace->plan->node != epoch.plan.node || pace->plan->kind == plan::PaceKind::batch)
+      continue; // it has no steps here, or make_groups() joins it
     if (pace->plan->kind == plan::PaceKind::far) {
       pace->entry = &as<EntryRun>(*epoch.step_runs[pace->plan->entry]);
       for (const plan::Feed& feed : pace->plan->feeds)

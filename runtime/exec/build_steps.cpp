@@ -11,6 +11,7 @@
 #include "exec/channel.h"
 #include "exec/copy_step.h"
 #include "exec/finish_step.h"
+#include "exec/group.h"
 #include "exec/pending.h"
 #include "exec/region.h"
 #include "exec/run_state.h"
@@ -189,6 +190,9 @@ void fill(RunState& run, CopyRun& step) {
 
 void fill(RunState&, FinishRun&) {} // join_steps()
 
+void fill(RunState&, GiveRun&) {} // make_groups()
+void fill(RunState&, DealRun&) {}
+
 void fill(RunState& run, ChannelEnd& step) {
   if (step.plan->channel() != plan::kNone) step.channel = run.epoch.channels[step.plan->channel()].get();
 }
@@ -227,6 +231,8 @@ struct MakeStep {
   void operator()(const plan::EntryStep&) const { make_step<EntryRun>(run, segment, index); }
   void operator()(const plan::PostStep&) const { make_step<PostRun>(run, segment, index); }
   void operator()(const plan::ResolveStep&) const { make_step<ResolveRun>(run, segment, index); }
+  void operator()(const plan::GiveStep&) const { make_step<GiveRun>(run, segment, index); }
+  void operator()(const plan::DealStep&) const { make_step<DealRun>(run, segment, index); }
 };
 
 void join_finish(FinishRun& step, BodyRun& body) {
@@ -288,6 +294,7 @@ std::unique_ptr<SegmentRun> make_segment(RunState& run, const plan::Segment& pla
   segment->device = !run.epoch.plan.on_host(plan_segment.domain);
   segment->submitting = run.submitting[plan_segment.domain].get();
   segment->traced = run.options.trace_all && !run.is_virtual;
+  segment->stride = uint64_t{plan_segment.lanes} * segment->pace->plan->places;
   segment->ordinal = ordinal;
   segment->progress = ordinal;
   segment->epochs_over = segment->pace->epochs_over.load();
@@ -305,7 +312,8 @@ void make_segments(RunState& run) {
   epoch.segments.reserve(epoch.plan.segments.size() +
                          epoch.plan.steps.size()); // a second cut adds some, and none may move in memory
   for (const plan::Segment& plan_segment : epoch.plan.segments) {
-    epoch.segments.push_back(make_segment(run, plan_segment, plan_segment.lane));
+    epoch.segments.push_back(make_segment(
+        run, plan_segment, uint64_t{plan_segment.lane} * epoch.plan.paces[plan_segment.pace].places));
     for (uint32_t step : plan_segment.steps)
       std::visit(MakeStep{run, *epoch.segments.back(), step}, epoch.plan.steps[step].kind);
   }

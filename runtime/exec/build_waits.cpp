@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "exec/channel.h"
+#include "exec/group.h"
 #include "exec/pending.h"
 #include "exec/run_state.h"
 #include "exec/source.h"
@@ -55,6 +56,12 @@ void add_inputs(RunState& run, StepRun& step) {
     if (!epoch.plan.on_host(epoch.plan.steps[before].domain)) step.after_on_device.push_back(epoch.step_runs[before]);
 }
 
+// The word of a step whose outputs may be settled later; null: it has none.
+const std::atomic<uint64_t>* owed_by(StepRun& step) {
+  if (const auto* give = dynamic_cast<const GiveRun*>(&step)) return &give->oldest_owed;
+  return may_owe(step) ? &step.called()->oldest_owed : nullptr;
+}
+
 // Sets what a step has to wait for: everything that is not before it in its own segment.
 void wire(RunState& run, StepRun& step) {
   const bool alone = step.segment->plan->lanes == 1;
@@ -63,7 +70,7 @@ void wire(RunState& run, StepRun& step) {
   for (InputRun& input : step.inputs) {
     if (!input.output) continue;
     StepRun& producer = *run.epoch.step_runs[input.output->plan->step];
-    const bool same = alone && producer.segment == step.segment && !may_owe(producer);
+    const bool same = alone && producer.segment == step.segment && !owed_by(producer);
     input.producer = same ? nullptr : producer.shared;
     step.plain = step.plain && !run.has_devices && input.delay == 0 && input.keeps == 0;
     step.fed_by_others = step.fed_by_others || !same;
@@ -102,7 +109,7 @@ void join_segments(RunState& run) {
   for (auto& segment : epoch.segments) {
     for (StepRun* step : segment->steps) {
       if (!step->plan->is<plan::SourceStep>()) wire(run, *step); // a reader's thread may be in its call
-      if (may_owe(*step)) segment->pending_steps.push_back(step->called());
+      if (const auto* owed = owed_by(*step)) segment->pending_steps.push_back({step, owed});
     }
     if (segment->head || segment->steps.empty()) continue;
     for (const InputRun& input : segment->steps[0]->inputs)

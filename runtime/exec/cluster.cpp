@@ -6,6 +6,7 @@
 
 #include "exec/build.h"
 #include "exec/channel.h"
+#include "exec/group.h"
 #include "exec/run_state.h"
 
 namespace millrace::exec {
@@ -42,6 +43,8 @@ void gather_clusters(RunState& run) {
   }
   for (const auto& channel : epoch.channels)
     if (channel->from && channel->to) join(*channel->from->pace, *channel->to->pace);
+  for (const auto& group : epoch.groups)
+    for (const GiveRun* give : group->gives) join(*give->pace, *group->pace);
   for (size_t p = 0; p < epoch.paces.size(); ++p) {
     if (joined_to[p] == p) epoch.clusters.push_back(std::make_unique<Cluster>(epoch.plan.threads));
     epoch.paces[p]->cluster = joined_to[p] == p ? epoch.clusters.back().get() : epoch.paces[first_of(p)]->cluster;

@@ -17,6 +17,7 @@ namespace millrace::exec {
 
 struct ChannelRun;
 struct Cluster;
+struct GroupRun;
 struct RegionRun;
 struct ResolveRun;
 
@@ -37,6 +38,7 @@ struct Epoch {
   std::vector<StepStamps> shared;
   std::vector<std::unique_ptr<ChannelRun>> channels;
   std::vector<std::unique_ptr<PaceRun>> paces;
+  std::vector<std::unique_ptr<GroupRun>> groups;
   std::vector<std::unique_ptr<Cluster>> clusters;
   std::vector<std::unique_ptr<SegmentRun>> segments;
   std::vector<std::unique_ptr<StepRun>> steps; // all lanes

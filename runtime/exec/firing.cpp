@@ -320,7 +320,8 @@ bool run_flat(HandlerRun& step, uint64_t ordinal) {
 
 mr_status call(HandlerRun& step, const mr_tick_info& info) {
   RunState& run = *step.run;
-  if (run.changes_admitted.load(std::memory_order_acquire) != step.life->changes_seen) apply_changes(step, info.index);
+  if (run.changes_admitted.load(std::memory_order_acquire) != step.life->changes_seen)
+    apply_changes(step, step.pace->group ? step.context.ordinal / step.pace->plan->places : info.index);
   for (mr_output& output : step.raw_outputs) output.state = MR_OUTPUT_SILENT;
   if (!is_up(step)) return MR_OK; // silent while it restarts
   step.tick.info = &info;

@@ -73,14 +73,12 @@ bool awaits_beat(PaceRun& pace, int64_t now) {
   return due > now + kAskAgainNs && due != INT64_MAX && !has_full_window(pace);
 }
 
-// The handler of this segment that owes the oldest firing; null if none owes one.
-const HandlerRun* owes(const SegmentRun& segment) {
-  const HandlerRun* oldest = nullptr;
-  uint64_t least = UINT64_MAX;
-  for (const HandlerRun* step : segment.pending_steps) {
-    const uint64_t owed = step->oldest_owed.load(std::memory_order_acquire);
-    if (owed < least) oldest = step;
-    least = std::min(least, owed);
+// The step of this segment that owes the oldest firing, and that ordinal; null if none owes one.
+std::pair<const StepRun*, uint64_t> owes(const SegmentRun& segment) {
+  std::pair<const StepRun*, uint64_t> oldest{nullptr, UINT64_MAX};
+  for (const PendingStep& pending : segment.pending_steps) {
+    const uint64_t owed = pending.oldest_owed->load(std::memory_order_acquire);
+    if (owed < oldest.second) oldest = {pending.step, owed};
   }
   return oldest;
 }
@@ -94,7 +92,7 @@ bool awaits_stream(const SegmentRun& segment) {
 bool waits_for_links_alone(const RunState& run) {
   return std::all_of(run.epoch.segments.begin(), run.epoch.segments.end(), [&](const auto& segment) {
     if (segment->done.load() || awaits_stream(*segment)) return true;
-    if (owes(*segment) || segment->waiting_at.load()) return false;
+    if (owes(*segment).first || segment->waiting_at.load()) return false;
     return !segment->head || (!has_full_window(*segment->pace) && !missing_feeds(run, *segment->pace).empty());
   });
 }
@@ -112,8 +110,8 @@ std::vector<std::string> waiting_lines(const RunState& run) {
     if (segment->done.load()) continue;
     const auto at = [](uint64_t ordinal) { return " (tick " + std::to_string(ordinal) + ")"; };
     const std::string tick = at(segment->progress.load());
-    if (const HandlerRun* owing = owes(*segment))
-      lines.push_back(owing->plan->name + " has not published what it owes" + at(owing->oldest_owed.load()));
+    if (const auto [owing, ordinal] = owes(*segment); owing)
+      lines.push_back(owing->plan->name + (owing->plan->is<plan::GiveStep>() ? " waits for its item" : " has not published what it owes") + at(ordinal));
     if (const StepRun* step = segment->waiting_at.load()) {
       const std::string missing = missing_input(*step, segment->progress.load());
       lines.push_back(step->plan->name + " waits for " +

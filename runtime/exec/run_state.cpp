@@ -9,6 +9,7 @@
 #include "exec/channel.h"
 #include "exec/copy_step.h"
 #include "exec/firing.h"
+#include "exec/group.h"
 #include "exec/pending.h"
 #include "exec/presence.h"
 #include "exec/region.h"

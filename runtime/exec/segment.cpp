@@ -8,6 +8,7 @@
 #include "exec/channel.h"
 #include "exec/finish_step.h"
 #include "exec/firing.h"
+#include "exec/group.h"
 #include "exec/pending.h"
 #include "exec/run_state.h"
 #include "exec/sink_latency.h"
@@ -46,6 +47,7 @@ void finish(SegmentRun& segment) {
       if (!drain_step(*owing) && !failed_before) run.fail(*owing, segment.ordinal, owing->instance->error());
     }
     if (HandlerRun* called = step->called()) flush_pending(*called);
+    if (auto* const give = dynamic_cast<GiveRun*>(step)) leave_group(*give, true);
     if (step->plan->is<plan::GateStep>() || step->plan->is<plan::PostStep>())
       close_channel(*run.epoch.channels[step->plan->channel()]);
   }
@@ -90,9 +92,10 @@ bool begin_tick(SegmentRun& segment) {
   }
   segment.in_tick.store(true, std::memory_order_relaxed);
   segment.cursor = 0;
+  segment.place = 0;
   segment.measured = pace.is_measured(segment.ordinal);
   RunState& run = *segment.run;
-  segment.careful.store((segment.ordinal & kTimedMask) == kTimedTick ||
+  segment.careful.store((segment.ordinal / pace.plan->places & kTimedMask) == kTimedTick ||
                             run.any_failed.load(std::memory_order_relaxed) ||
                             run.changes_admitted.load(std::memory_order_relaxed) != segment.changes_seen,
                         std::memory_order_relaxed);
@@ -129,7 +132,7 @@ void end_tick(SegmentRun& segment) {
   }
   segment.inside.store(nullptr, std::memory_order_relaxed);
   segment.in_tick.store(false, std::memory_order_relaxed);
-  segment.ordinal += segment.plan->lanes;
+  segment.ordinal += segment.stride;
   segment.progress.store(segment.ordinal, std::memory_order_release);
   segment.run->notify(segment);
 }
@@ -185,6 +188,33 @@ bool run_steps(SegmentRun& segment, bool& moved) {
   return true;
 }
 
+// Runs steps of a group from the cursor on, each of them on all items of the firing. False as above.
+bool run_firing(SegmentRun& segment, bool& moved) {
+  GroupRun& group = *segment.pace->group;
+  const uint32_t items = group.firing(segment.ordinal).count;
+  for (; segment.cursor < segment.steps.size(); ++segment.cursor, segment.place = 0) {
+    StepRun& step = *segment.steps[segment.cursor];
+    const uint32_t calls = step.takes_firings ? 1 : items;
+    HandlerRun* const called = step.called();
+    for (; segment.place < calls; ++segment.place) {
+      const uint64_t ordinal = segment.ordinal + segment.place;
+      if (called) called->tick.stream = group.item(ordinal).give->give->stream;
+      const StepResult result = step.advance(ordinal);
+      if (result == StepResult::waiting || result == StepResult::made_room) {
+        moved = moved || result == StepResult::made_room;
+        segment.awaits.store(nullptr, std::memory_order_relaxed);
+        segment.waiting_at.store(&step, std::memory_order_relaxed);
+        segment.inside.store(nullptr, std::memory_order_relaxed);
+        return false;
+      }
+      moved = true;
+      if (result == StepResult::calling) return false;
+      if (called && !step.takes_firings && segment.pace->is_measured(ordinal)) note_returned(*called, ordinal);
+    }
+  }
+  return true;
+}
+
 // Out of line, so that the loop for the other ticks stays short.
 [[gnu::noinline]] bool run_measured_steps(SegmentRun& segment, bool& moved) { return run_steps<true>(segment, moved); }
 
@@ -210,7 +240,9 @@ bool advance(SegmentRun& segment, uint32_t ticks_max) {
     } else if (segment.traced) {
       segment.traced_until = trace_ticks(); // waiting is not part of a handler's call
     }
-    const bool done = segment.measured ? run_measured_steps(segment, moved) : run_steps<false>(segment, moved);
+    const bool done = segment.pace->group ? run_firing(segment, moved)
+                      : segment.measured  ? run_measured_steps(segment, moved)
+                                          : run_steps<false>(segment, moved);
     trace_tiny_calls(segment); // before the place of the ordinal is used for another
     if (!done) return moved;
     end_tick(segment);
@@ -223,7 +255,7 @@ bool run_turn(SegmentRun& segment) {
   const auto all_of = [&](uint32_t ticks) {
     const uint64_t begin = segment.ordinal;
     moved = advance(segment, ticks) || moved;
-    return segment.ordinal - begin == uint64_t{ticks} * segment.plan->lanes;
+    return segment.ordinal - begin == ticks * segment.stride;
   };
   if (!all_of(kTicksAtOnce)) return moved;
   const int64_t until = segment.run->now_ns() + kMoreNs;

@@ -18,6 +18,7 @@
 //   ResolveRun::decides_at_ns    an align's      when it will not wait any more
 //   FinishRun::passed        a finish            below it: called, or not to be
 //   HandlerRun::oldest_owed  the publisher       the first firing that is still pending; all ones: none
+//   GiveRun::oldest_owed     the group           the first tick whose item is still inside; all ones: none
 //   SegmentRun::progress     the segment         below it: all steps of the lane's ordinals are through
 //   SegmentRun::fences_done  any, locked         below it: done on the device too
 //   completed(pace)          computed            the least of progress, oldest_owed, fences_done: the window's tail
@@ -60,6 +61,7 @@ struct SegmentRun;
 struct StepRun;
 struct HandlerRun;
 struct GateRun;
+struct GroupRun;
 struct EntryRun;
 struct ChannelRun;
 struct SourceState;
@@ -194,6 +196,7 @@ struct PaceRun {
   PaceRun* parent = nullptr;
   GateRun* gate = nullptr;
   EntryRun* entry = nullptr;
+  GroupRun* group = nullptr; // batch
   ChannelRun* feed = nullptr;
   std::vector<FeedRun> feeds; // far
   Cluster* cluster = nullptr;
@@ -237,6 +240,12 @@ struct PaceRun {
   }
 };
 
+// A step whose outputs may be settled later, and the first ordinal for which they are not.
+struct PendingStep {
+  const StepRun* step = nullptr;
+  const std::atomic<uint64_t>* oldest_owed = nullptr;
+};
+
 struct SegmentRun {
   // built; `plan`, `head`, `steps`, `pending_steps` and `first` cut
   RunState* run = nullptr;
@@ -246,7 +255,8 @@ struct SegmentRun {
   bool device = false;
   std::mutex* submitting = nullptr; // RunState::submitting of its device
   std::vector<StepRun*> steps;
-  std::vector<const HandlerRun*> pending_steps; // those that may publish later
+  uint64_t stride = 1;                 // from one ordinal of it to the next: its lanes, in a group's pace their places
+  std::vector<PendingStep> pending_steps; // those whose outputs may be settled later
 
   const StepStamps* first = nullptr; // the stamps that its first step needs: an ordinal that has one is admitted
 
@@ -255,6 +265,7 @@ struct SegmentRun {
   alignas(64) std::atomic<bool> claimed{false};  // any
   uint64_t ordinal = 0;
   size_t cursor = 0;
+  uint32_t place = 0; // in a group's pace: the item that the step at the cursor is at
   std::atomic<bool> in_tick{false};
   std::atomic<const StepStamps*> awaits{nullptr}; // in a tick: it waits only for the stamp of `progress` here
   std::atomic<bool> done{false};

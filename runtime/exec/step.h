@@ -84,6 +84,7 @@ struct alignas(64) StepRun {
   bool plain = false;         // cut: no delays, fences, waits for readers, or holders
   bool fed_by_others = false; // cut: an input comes from another segment
   bool reads_queue = false;   // built
+  bool takes_firings = false; // built: in a group's pace, one advance() is for all items of a firing
 
   // built, or start. The ring of its reader's thread or its device's stream; null: a worker calls it.
   TraceRing* trace = nullptr;

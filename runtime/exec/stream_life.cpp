@@ -12,6 +12,7 @@
 #include "exec/pending.h"
 #include "exec/presence.h"
 #include "exec/reader.h"
+#include "exec/group.h"
 #include "exec/run_state.h"
 #include "exec/stream_epochs.h"
 #include "exec/tell.h"
@@ -273,6 +274,7 @@ void end_epoch(SegmentRun& segment) {
       release(input.last);
       for (Slot& kept : input.kept) release(kept);
     }
+    if (auto* const give = dynamic_cast<GiveRun*>(step)) leave_group(*give, false);
     if (!step->plan->is<plan::GateStep>()) continue;
     ChannelRun& channel = *segment.run->epoch.channels[step->plan->channel()];
     const std::lock_guard lock(channel.mutex);

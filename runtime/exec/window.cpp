@@ -30,8 +30,8 @@ uint64_t completed(PaceRun& pace) {
   uint64_t lowest = UINT64_MAX;
   for (SegmentRun* segment : pace.segments) {
     uint64_t at = segment->progress.load(std::memory_order_acquire);
-    for (const HandlerRun* step : segment->pending_steps)
-      at = std::min(at, step->oldest_owed.load(std::memory_order_acquire));
+    for (const PendingStep& pending : segment->pending_steps)
+      at = std::min(at, pending.oldest_owed->load(std::memory_order_acquire));
     if (segment->device) {
       const std::lock_guard lock(segment->fences_mutex); // the head asks, and so does the gate
       while (segment->fences_done < at && at != UINT64_MAX && segment->fences[segment->fences_done & pace.mask].done())

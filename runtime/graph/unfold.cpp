@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "graph/document.h"
+#include "graph/find_groups.h"
 #include "graph/keys.h"
 #include "graph/limits.h"
 #include "graph/quantity.h"
@@ -95,10 +96,8 @@ class Words {
 
 // ---- the unfolding -------------------------------------------------------------------------------------------------
 
-std::string clock_name(const StreamSet& set, const Stream& stream) {
-  if (set.shared_clock) return set.name;
-  return stream.is_place ? set.name + stream.name : stream.name; // "cameras+8"
-}
+// "detect@cameras": its ticks are the items that the group takes.
+std::string group_clock(const Group& group) { return instance_name(group.name, group.set); }
 
 class Unfolding {
  public:
@@ -111,6 +110,7 @@ class Unfolding {
     graph_.nodes = written_.nodes;
     graph_.streams = written_.streams;
     for (const Handler& handler : written_.handlers) by_name_[handler.name] = &handler;
+    attempt(kept_, [&] { groups_ = find_groups(written_); });
     for (const StreamSet& set : written_.streams) {
       attempt(kept_, [&] { check_set(set); });
       for (const Stream& stream : set.items)
@@ -129,6 +129,11 @@ class Unfolding {
   const StreamSet* set_of(const std::string& handler) const {
     const auto at = by_name_.find(handler);
     return at == by_name_.end() || at->second->for_each.empty() ? nullptr : written_.find_set(at->second->for_each);
+  }
+
+  const Group* group_of(const std::string& handler) const {
+    const auto at = groups_.find(handler);
+    return at == groups_.end() ? nullptr : &at->second;
   }
 
   // A key by which streams come and go, or begin anew, on their own.
@@ -203,6 +208,15 @@ class Unfolding {
         add_clock(clock, stream.place, "the stream");
       }
     }
+    for (const Handler& handler : written_.handlers) {
+      const Group* const group = group_of(handler.name);
+      if (!group || group->name != handler.name) continue;
+      Clock clock;
+      clock.name = group_clock(*group);
+      clock.set = group->set;
+      clock.is_group = true;
+      add_clock(clock, handler.place, "the group");
+    }
   }
 
   void add_clock(const Clock& clock, const Place& place, const std::string& whose) {
@@ -245,6 +259,7 @@ class Unfolding {
   void make_handlers(const Handler& handler) {
     if (handler.for_each.empty()) {
       graph_.handlers.push_back(handler);
+      if (const Group* const group = group_of(handler.name)) join_group(graph_.handlers.back(), *group);
       return;
     }
     check_for_each(written_, handler);
@@ -262,22 +277,84 @@ class Unfolding {
     }
   }
 
+  void join_group(Handler& handler, const Group& group) const {
+    handler.group = group.name;
+    if (!handler.clock.empty())
+      throw Failure(Error{code::conflicting_keys,
+                          "'" + handler.name + "' takes items of all streams of '" + group.set +
+                              "', and cannot name a clock",
+                          handler.place,
+                          {"an item has the time of its stream"},
+                          "",
+                          "leave 'clock' out"});
+    handler.clock = group_clock(group);
+  }
+
   // ---- edges
 
   void make_edges(const Edge& edge) {
     const auto [source, stream] = read_instance_name(edge.source);
-    const StreamSet* const from = set_of(source);
+    const StreamSet* const from = set_of_items(source);
     const StreamSet* const to = set_of(edge.target);
     if (!stream.empty()) check_instance(edge, source, stream, from);
+    if (group_of(edge.target)) return make_item_edges(edge, source, stream, from);
     if (to && from && from != to && stream.empty()) refuse_other_set(edge, *from, *to);
     if (!to && from && stream.empty()) return make_list(edge, *from);
-    if (!to) return add(edge);
+    if (!to) return add(from_stream(edge, source, stream));
     for (const Stream& one : to->items) {
-      Edge own = edge;
+      Edge own = from_stream(edge, source, from && stream.empty() ? one.name : stream);
       own.target = instance_name(edge.target, one.name);
-      if (from && stream.empty()) own.source = instance_name(edge.source, one.name);
       add(own);
     }
+  }
+
+  // The set of a template, or of a group that takes its items.
+  const StreamSet* set_of_items(const std::string& handler) const {
+    const Group* const group = group_of(handler);
+    return group ? written_.find_set(group->set) : set_of(handler);
+  }
+
+  // The edge as it comes from a stream: from an instance of its template, or with its items from a group.
+  Edge from_stream(Edge edge, const std::string& source, const std::string& stream) const {
+    if (stream.empty()) return edge;
+    if (!group_of(source)) {
+      edge.source = instance_name(source, stream);
+      return edge;
+    }
+    edge.source = source;
+    edge.item_of = stream;
+    return edge;
+  }
+
+  // Into a group: one edge for each of the set's streams, unless it is within the group.
+  void make_item_edges(const Edge& edge, const std::string& source, const std::string& stream, const StreamSet* from) {
+    const Group &group = *group_of(edge.target), *const other = group_of(source);
+    const StreamSet& set = *written_.find_set(group.set);
+    const bool is_within = other && other->name == group.name && stream.empty();
+    if (is_within && edge.policy == Policy::sync && edge.delay == 0) return add(edge);
+    const bool is_own = from == &set && stream.empty();
+    if (from && from != &set && stream.empty()) refuse_other_set(edge, *from, set);
+    const bool is_allowed = edge.policy == Policy::latest || (is_own && edge.policy == Policy::sync);
+    if (!is_allowed || (other && !is_own)) refuse_item_edge(edge, group, is_own, other);
+    for (const Stream& one : set.items) {
+      Edge own = from_stream(edge, source, is_own ? one.name : stream);
+      own.item_of = one.name;
+      add(own);
+    }
+  }
+
+  [[noreturn]] static void refuse_item_edge(const Edge& edge, const Group& group, bool is_own, const Group* other) {
+    throw Failure(Error{code::bad_group,
+                        "'" + edge.target + "' takes items of '" + group.set + "', and reads '" + edge.source + "' " +
+                            (is_own ? "by policy: " + find_key(edge_keys(), "policy")->written(edge)
+                             : edge.policy == Policy::latest ? "of a group"
+                                                               : "from outside"),
+                        edge.place,
+                        {is_own  ? "a group reads its streams by sync or latest"
+                         : other ? "one stream's item is of that stream alone"
+                                 : "a value from outside has no stream that it belongs to"},
+                        "",
+                        other && !is_own ? "a handler for it, outside the group" : "policy: latest"});
   }
 
   void add(Edge edge) {
@@ -294,12 +371,11 @@ class Unfolding {
                               "', and is outside the streams",
                           edge.place,
                           {"a list input reads all streams, with policy: latest or align and a clock of its own",
-                           "a handler that works item by item, for all streams, is not there yet"},
+                           "a single input reads them item by item, with policy: sync or latest"},
                           "",
                           "{ from: " + edge.source + ", policy: latest }, or for_each: " + from.name});
     for (const Stream& one : from.items) {
-      Edge entry = edge;
-      entry.source = instance_name(edge.source, one.name);
+      Edge entry = from_stream(edge, edge.source, one.name);
       entry.over = from.name;
       add(entry);
     }
@@ -314,7 +390,7 @@ class Unfolding {
                           "there is no '" + shown(edge.source) + "': '" + shown(source) +
                               (by_name_.count(source) ? "' is no template" : "' is no handler"),
                           place,
-                          {"NAME@STREAM is an instance of a handler with 'for_each:'"},
+                          {"NAME@STREAM is an instance of a handler with 'for_each:', or a stream's item of a shared one"},
                           by_name_.count(source) ? "" : nearest_template(source),
                           by_name_.count(source) ? source : ""});
     const std::string nearest = nearest_name(stream, stream_names(*from));
@@ -364,11 +440,17 @@ class Unfolding {
   Graph written_;
   std::vector<Error>* const kept_;
   std::map<std::string, const Handler*> by_name_;
+  std::map<std::string, Group> groups_;
   std::set<std::string> clock_names_;
   Graph graph_;
 };
 
 } // namespace
+
+std::string clock_name(const StreamSet& set, const Stream& stream) {
+  if (set.shared_clock) return set.name;
+  return stream.is_place ? set.name + stream.name : stream.name; // "cameras+8"
+}
 
 Handler make_instance(const Handler& handler, const StreamSet& set, const Stream& stream) {
   Handler made = handler;

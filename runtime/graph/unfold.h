@@ -4,9 +4,11 @@
 //   draw:  { for_each: cameras, input: video }           video@gate7 → draw@gate7    its own stream's
 //   wall:  { input: { from: draw, policy: latest } }     draw@gate7, draw@hall → wall   a list over all streams
 //   save:  { input: draw@hall }                          draw@hall → save            one of them
+//   detect: { input: video }                             video@gate7, video@hall → detect    item by item, for all
+//   boxes: { for_each: cameras, input: detect }          detect → boxes@gate7, boxes@hall    the stream's item
 //
 // Each stream has a clock of its own, named like it, with what `clocks:` says under the set's name, or else with what
-// `clock:` says. Messages, reports and to_yaml speak of what was written; this is the only place that makes instances.
+// `clock:` says. A group of handlers that take items has one too (find_groups.h). Messages, reports and to_yaml speak of what was written; this is the only place that makes instances.
 #pragma once
 
 #include <string>
@@ -16,7 +18,7 @@
 
 namespace millrace::graph {
 
-// The graph itself if it has no streams. Throws Failure MR0203, MR0215, MR0216, MR0303, MR0320-MR0323; with `kept`,
+// The graph itself if it has no streams. Throws Failure MR0203, MR0215, MR0216, MR0303, MR0320-MR0323, MR0325; with `kept`,
 // mistakes are added to it and what they concern is left out.
 Graph unfold(const Graph& written, std::vector<Error>* kept = nullptr);
 
@@ -25,6 +27,9 @@ Handler make_instance(const Handler& handler, const StreamSet& set, const Stream
 
 // The name of a place for streams that come later, by its number in the set: "+8". No stream has such a name.
 bool is_place_name(const std::string& stream);
+
+// The clock that paces a stream of the set.
+std::string clock_name(const StreamSet& set, const Stream& stream);
 
 // "draw@gate7"
 std::string instance_name(const std::string& handler, const std::string& stream);

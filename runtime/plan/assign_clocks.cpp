@@ -6,6 +6,7 @@
 #include "plan/clock_circles.h"
 #include "plan/draft.h"
 #include "plan/format_text.h"
+#include "plan/groups.h"
 
 namespace millrace::plan {
 
@@ -28,7 +29,7 @@ uint32_t clock_of_inputs(const Draft& draft, uint32_t h) {
     std::set<uint32_t> clocks;
     for (uint32_t e : draft.handlers[h].input_edge) {
       if (e == kNone || joins_clocks(draft.edges[e]) != sync || draft.edges[e].declared->delay > 0) continue;
-      clocks.insert(draft.handlers[draft.edges[e].source].clock);
+      clocks.insert(draft.clock_from(draft.edges[e]));
     }
     if (clocks.size() == 1) return *clocks.begin();
     if (clocks.size() > 1) {
@@ -150,7 +151,7 @@ void choose_mode(Draft& draft, uint32_t c, const std::vector<uint32_t>& sources)
 // Finds the leaders of a clock without sources: the clocks with sources from which edges lead to it. They say when it
 // ends (8.11).
 void find_leaders(Draft& draft, uint32_t c, const Sources& sources) {
-  if (!sources[c].empty()) return;
+  if (!sources[c].empty() || draft.plan.clocks[c].is_group) return;
   const auto first = std::find_if(draft.handlers.begin(), draft.handlers.end(),
                                   [&](const DraftHandler& handler) { return handler.clock == c; });
   if (first == draft.handlers.end()) return;
@@ -159,7 +160,7 @@ void find_leaders(Draft& draft, uint32_t c, const Sources& sources) {
   for (bool changed = true; changed;) {
     changed = false;
     for (const DraftEdge& edge : draft.edges) {
-      const uint32_t from = draft.handlers[edge.source].clock, to = draft.handlers[edge.target].clock;
+      const uint32_t from = draft.clock_from(edge), to = draft.clock_to(edge);
       if (!leads[to] || leads[from]) continue;
       leads[from] = changed = true;
     }
@@ -215,6 +216,7 @@ void assign_clocks(Draft& draft) {
     clock.restarts = declared.restarts;
     clock.has_room = declared.has_room;
     clock.is_place = declared.is_place;
+    clock.is_group = declared.is_group;
     draft.plan.clocks.push_back(clock);
   }
   for (uint32_t h : draft.order) {
@@ -236,11 +238,13 @@ void assign_clocks(Draft& draft) {
     if (source.absent) draft.plan.clocks[draft.handlers[h].clock].absent = source.absent->what;
   }
   for (DraftEdge& edge : draft.edges) {
-    edge.crosses_clocks = draft.handlers[edge.source].clock != draft.handlers[edge.target].clock;
+    edge.crosses_clocks = draft.clock_from(edge) != draft.clock_to(edge);
     check_policy(draft, edge);
   }
   const Sources sources = find_sources(draft);
-  for (uint32_t c = 0; c < draft.plan.clocks.size(); ++c) choose_mode(draft, c, sources[c]);
+  for (uint32_t c = 0; c < draft.plan.clocks.size(); ++c)
+    if (!draft.plan.clocks[c].is_group) choose_mode(draft, c, sources[c]);
+  settle_groups(draft);
   for (uint32_t c = 0; c < draft.plan.clocks.size(); ++c) find_leaders(draft, c, sources);
   refuse_standing_circles(draft);
 }

@@ -1,6 +1,7 @@
 // Refuses invalid formats, unknown or excessive sizes, and empty initial values of formats that cannot be empty.
 #include "plan/check_formats.h"
 
+#include <algorithm>
 #include <string>
 
 namespace millrace::plan {
@@ -30,6 +31,29 @@ std::string format_fault(const mr_format& format, const mr_port& port) {
     if (format.shape_kind[d] > MR_DIM_UNKNOWN) return "has a dimension of no known kind";
     if (format.shape[d] < 0) return "has a dimension of " + std::to_string(format.shape[d]);
   }
+  return "";
+}
+
+std::string take_both(const mr_format& other, mr_format& gets) {
+  if (other.kind != gets.kind) return "kinds";
+  if (other.pixel_formats != gets.pixel_formats) return "pixel formats";
+  if (other.dtype_code != gets.dtype_code || other.dtype_bits != gets.dtype_bits ||
+      other.dtype_lanes != gets.dtype_lanes)
+    return "element types";
+  if (other.rank != gets.rank) return "numbers of dimensions";
+  if (other.schema != gets.schema || other.record_size != gets.record_size) return "record types";
+  for (uint32_t d = 0; d < gets.rank && d < MR_RANK_MAX; ++d) {
+    if (other.shape[d] != gets.shape[d]) gets.shape_kind[d] = std::max<uint32_t>(gets.shape_kind[d], MR_DIM_BOUNDED);
+    gets.shape_kind[d] = std::max(gets.shape_kind[d], other.shape_kind[d]);
+    gets.shape[d] = std::max(gets.shape[d], other.shape[d]);
+  }
+  if (other.width != gets.width || other.height != gets.height)
+    gets.size_kind = std::max<uint32_t>(gets.size_kind, MR_DIM_BOUNDED);
+  gets.size_kind = std::max(gets.size_kind, other.size_kind);
+  gets.width = std::max(gets.width, other.width);
+  gets.height = std::max(gets.height, other.height);
+  gets.record_count_max = std::max(gets.record_count_max, other.record_count_max);
+  gets.bytes_max = std::max(gets.bytes_max, other.bytes_max);
   return "";
 }
 

@@ -17,6 +17,10 @@ std::string describe_rank(uint32_t rank);
 // arrays by its fields, so an invalid format would lead beyond them.
 std::string format_fault(const mr_format& format, const mr_port& port);
 
+// For an input that takes values of two formats: makes `gets` large enough for both. Returns "" if they are alike, else
+// the name of what differs.
+std::string take_both(const mr_format& other, mr_format& gets);
+
 // Call this once all formats are settled. It refuses a value whose size is unknown or that fits into no memory (MR0403,
 // MR0404), an empty initial value of a format that cannot be empty (MR0407), and a host object that another node reads
 // (MR0811).

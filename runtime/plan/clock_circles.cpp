@@ -129,7 +129,7 @@ void refuse_late_loops(const Draft& draft, const std::vector<const DraftEdge*>& 
 std::pair<std::vector<const DraftEdge*>, ClockEdges> waiting_edges(const Draft& draft) {
   std::pair<std::vector<const DraftEdge*>, ClockEdges> found;
   for (const DraftEdge& edge : draft.edges) {
-    const uint32_t from = draft.handlers[edge.source].clock, to = draft.handlers[edge.target].clock;
+    const uint32_t from = draft.clock_from(edge), to = draft.clock_to(edge);
     if (!edge.crosses_clocks || (draft.plan.clocks[to].realtime() && !blocks(edge))) continue;
     found.first.push_back(&edge);
     found.second.emplace_back(from, to);

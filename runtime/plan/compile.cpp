@@ -82,6 +82,7 @@ class Extended {
     convert.clock = draft.plan.clocks[draft.handlers[drafted.source].clock].name;
     convert.node = node_of(conversion);
     convert.inserted = true;
+    convert.group = draft.handlers[drafted.source].declared->group;
     for (const auto& [name, text] : conversion.settings) convert.params.push_back({name, text, edge.place, edge.place});
     graph::Edge first = edge;
     first.policy = graph::Policy::sync;
@@ -92,6 +93,7 @@ class Extended {
     first.target_port = "";
     first.target_index = 0;
     first.over.clear();
+    first.item_of.clear();
     for (const size_t e : conversion.edges) {
       first.forbid_copy = first.forbid_copy || graph_->edges[e].forbid_copy;
       graph_->edges[e].source = convert.name;

@@ -7,6 +7,7 @@
 #include "plan/expand.h"
 #include "plan/far_feeds.h"
 #include "plan/format_text.h"
+#include "plan/group_steps.h"
 
 namespace millrace::plan {
 
@@ -14,11 +15,12 @@ namespace {
 
 class Connecting {
  public:
-  explicit Connecting(Expansion& all) : all_(all), draft_(all.draft), plan_(all.plan), apart_(all.apart), far_(all) {}
+  explicit Connecting(Expansion& all) : all_(all), draft_(all.draft), plan_(all.plan), apart_(all.apart), far_(all), groups_(all) {}
 
   void run() {
     for (uint32_t e = 0; e < draft_.edges.size(); ++e) connect(e);
     make_empty_gates();
+    groups_.finish();
   }
 
  private:
@@ -31,7 +33,9 @@ class Connecting {
     const DraftEdge& edge = draft_.edges[e];
     const graph::Edge& declared = *edge.declared;
     const bool is_made_here = is_here(source_of(edge).pace);
-    const uint32_t made = is_made_here ? draft_.handler_output[edge.source] + edge.source_output : kNone;
+    const uint32_t made = edge.leaves    ? groups_.result(edge)
+                          : is_made_here ? draft_.handler_output[edge.source] + edge.source_output
+                                         : kNone;
     const auto finished = all_.finished.find(made);
     const uint32_t from = finished == all_.finished.end() ? made : finished->second;
     const uint32_t to = target_of(edge).step;
@@ -51,7 +55,7 @@ class Connecting {
     shown.source_output = made;
     shown.target_step = to;
     shown.target_input = edge.target_input;
-    const uint32_t source_pace = source_of(edge).pace, target_pace = target_of(edge).pace;
+    const uint32_t source_pace = all_.pace_from(edge), target_pace = all_.pace_to(edge);
     const bool drops = declared.full != graph::Full::block;
     if (declared.policy == graph::Policy::queue && drops && !plan_.clocks[target_of(edge).clock].realtime())
       shown.note = edge.crosses_clocks ? "drops by media time" : "drop acts as block where the clock waits";
@@ -62,7 +66,26 @@ class Connecting {
       plan_.edges.push_back(shown);
       return;
     }
-    StepInput& input = plan_.steps[to].inputs[edge.target_input];
+    if (edge.enters) {
+      StepInput input = plan_.steps[to].inputs[edge.target_input];
+      lead(e, input, from, source_pace, target_pace, shown);
+      input.keeps = 0;
+      const uint32_t item = groups_.give(edge, input); // may add a step
+      plan_.steps[to].inputs[edge.target_input].output = item;
+      shown.target_step = groups_.give_step(edge);
+      shown.target_input = plan_.outputs[item].port;
+    } else {
+      StepInput input = plan_.steps[to].inputs[edge.target_input]; // a copy: ways in may add steps
+      lead(e, input, from, source_pace, target_pace, shown);
+      plan_.steps[to].inputs[edge.target_input] = input;
+    }
+    plan_.edges.push_back(shown);
+  }
+
+  // Leads the edge's value into the input of a step of `target_pace`.
+  void lead(uint32_t e, StepInput& input, uint32_t from, uint32_t source_pace, uint32_t target_pace, EdgePlan& shown) {
+    const DraftEdge& edge = draft_.edges[e];
+    const graph::Edge& declared = *edge.declared;
     input.edge = e;
     const uint32_t gate_pace = all_.gate_pace(edge);
     if (joins_tick(edge) && source_pace != target_pace && plan_.paces[target_pace].kind == PaceKind::far) {
@@ -86,11 +109,10 @@ class Connecting {
       input.output = posting == kNone ? through_channel(e, from, source_pace)
                                       : through_channel(e, far_.value_in(posting, e), posting);
     }
-    plan_.edges.push_back(shown);
   }
 
   std::string note_of_align(const DraftEdge& edge) const {
-    const uint32_t source = source_of(edge).clock, target = target_of(edge).clock;
+    const uint32_t source = draft_.clock_from(edge), target = draft_.clock_to(edge);
     if (!plan_.are_timed_apart(source, target)) return "";
     return "its clocks are on " + plan_.nodes[plan_.home_of(source)] + " and " + plan_.nodes[plan_.home_of(target)] +
            ": it is no better than they agree, which the report says";
@@ -169,7 +191,7 @@ class Connecting {
   uint32_t through_channel(uint32_t e, uint32_t from, uint32_t source_pace) {
     const DraftEdge& edge = draft_.edges[e];
     const graph::Edge& declared = *edge.declared;
-    const uint32_t pace = target_of(edge).pace;
+    const uint32_t pace = all_.pace_to(edge);
     const auto key = std::make_tuple(from, pace, declared.policy, declared.lag, declared.initial_empty);
     if (declared.policy == graph::Policy::latest) {
       const auto known = latest_.find(key);
@@ -228,6 +250,7 @@ class Connecting {
   Plan& plan_;
   const std::vector<uint32_t>& apart_;
   const FarFeeds far_;
+  GroupSteps groups_;
   std::map<std::tuple<uint32_t, uint32_t, graph::Policy, uint32_t, bool>, uint32_t> latest_;
 };
 

@@ -24,6 +24,7 @@ struct DraftHandler {
   std::vector<uint32_t> input_port;  // flat input → declared port
   std::vector<uint32_t> output_port; // flat output → declared port
   std::vector<uint32_t> input_edge;  // flat input → draft edge, kNone if not connected
+  std::vector<uint32_t> more_edges;  // of a group: edges that bring items of further streams to its inputs
   std::vector<mr_format> inputs, outputs;
   uint32_t clock = kNone;
   uint32_t node = 0;        // index into Options::nodes
@@ -31,6 +32,7 @@ struct DraftHandler {
   uint32_t base = kNone;    // later stages: the far pace that it is in, or that its gates are in
   uint32_t owed_after = 0;  // over several nodes: ticks that may be pending after it, on all of them together
   bool only_source = false; // the only one of its clock
+  bool takes_items = false; // it is of a group: its clock's ticks are items of streams
   uint32_t domain = 0;
   std::string reason;
   uint32_t pace = kNone;
@@ -45,6 +47,10 @@ struct DraftEdge {
   uint32_t source = 0, target = 0;              // handlers
   uint32_t source_output = 0, target_input = 0; // flat
   bool crosses_clocks = false;
+  // It carries the items of one stream into a group, or out of one, or from one to another: that stream, by its place
+  // in its set, and the stream's clock. kNone: it carries none.
+  uint32_t stream = kNone, stream_clock = kNone;
+  bool enters = false, leaves = false;
 };
 
 // A conversion that negotiation asks for; the compile loop adds it to its copy of the graph and begins again.
@@ -75,6 +81,13 @@ struct Draft {
   std::vector<Error>* kept = nullptr; // resolve() adds its mistakes here; null: it throws
 
   std::string port_name(uint32_t handler, bool input, uint32_t flat) const;
+  // The clocks of the ticks on which the edge's value is made and read. The items of a stream are of its ticks.
+  uint32_t clock_from(const DraftEdge& edge) const {
+    return edge.leaves ? edge.stream_clock : handlers[edge.source].clock;
+  }
+  uint32_t clock_to(const DraftEdge& edge) const {
+    return edge.enters ? edge.stream_clock : handlers[edge.target].clock;
+  }
 };
 
 // Settles the formats of a graph, with the conversions that this takes, and calls `then` with the draft of all that.

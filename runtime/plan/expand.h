@@ -21,10 +21,13 @@ struct Expansion {
 
   const DraftHandler& source_of(const DraftEdge& edge) const { return draft.handlers[edge.source]; }
   const DraftHandler& target_of(const DraftEdge& edge) const { return draft.handlers[edge.target]; }
+  // The paces in which the edge's value is made and read. Items are made and read in their stream's.
+  uint32_t pace_from(const DraftEdge& edge) const { return edge.leaves ? edge.stream_clock : source_of(edge).pace; }
+  uint32_t pace_to(const DraftEdge& edge) const { return edge.enters ? edge.stream_clock : target_of(edge).pace; }
   // The pace in which a gate lets the edge's value into the decoupled pace of its target.
   uint32_t gate_pace(const DraftEdge& edge) const {
     const DraftHandler &source = source_of(edge), &target = target_of(edge);
-    return target.base == kNone || source.base == target.base ? source.pace : target.base;
+    return target.base == kNone || source.base == target.base ? pace_from(edge) : target.base;
   }
   // True if the port that the edge leads to need not have a value.
   bool is_optional(const DraftEdge& edge) const {

@@ -122,6 +122,12 @@ class Layout {
       room = std::max(in_flight, has_lanes(plan_, p) ? most : std::min(most, kInFlightMax));
     }
     Clock& clock = plan_.clocks[pace.clock];
+    if (pace.kind == PaceKind::batch) {
+      const GroupPlan& group = group_of(pace);
+      pace.places = group.items_max;
+      pace.window = pace.room = pace.places * group.in_flight;
+      return;
+    }
     if (pace.kind == PaceKind::clock) {
       in_flight = clock.in_flight > 0 ? clock.in_flight : std::max(in_flight, clock.held_ticks);
       room = clock.in_flight > 0 ? in_flight : std::max(room, in_flight);
@@ -147,6 +153,11 @@ class Layout {
     // On a circle of clocks that room is for the ticks that other clocks hold.
     const bool has_room = clock.held_ns == 0 && !reads_owed_aside(plan_, pace.clock) && !is_spread(pace.clock);
     if (owing > 0 && has_room) pace.gap = 1 + (in_flight - 1) / static_cast<uint32_t>(owing);
+  }
+
+  const GroupPlan& group_of(const Pace& pace) const {
+    return *std::find_if(plan_.groups.begin(), plan_.groups.end(),
+                         [&](const GroupPlan& group) { return group.clock == pace.clock; });
   }
 
   // True if ticks of the clock go to far paces, whose levels are for what handlers owe without such room.
@@ -215,6 +226,9 @@ class Layout {
     };
     if (output.owns) roots.insert(o);
     add_those_of(output.origin);
+    if (step.is<EntryStep>() && plan_.paces[step.pace].kind == PaceKind::batch) // of one stream and of all others
+      for (const uint32_t give : group_of(plan_.paces[step.pace]).gives)
+        if (give != kNone) add_those_of(plan_.steps[give].inputs[output.port].output);
     if (output.forwards >= 0) add_those_of(step.inputs[static_cast<size_t>(output.forwards)].output);
     if (!output.owns && output.in_place >= 0) add_those_of(step.inputs[static_cast<size_t>(output.in_place)].output);
     return roots.size() > before;
@@ -246,6 +260,8 @@ class Layout {
       if (input->keeps > 0) hold(ring, input->keeps + 1 + issued, "kept by " + reader.name);
       if (input->repeat_last) hold(ring, 2 + issued, "repeated by " + reader.name);
       if (reader.is<GateStep>() || reader.is<PostStep>()) hold_for_channel(ring, reader);
+      if (reader.is<DealStep>())
+        hold_for_streams(ring, reader, static_cast<uint32_t>(input - reader.inputs.data()));
       if (!plan_.on_host(reader.domain))
         ring.pinned = plan_.in_host_memory(ring.domain); // a device copies it or reads it there
     }
@@ -266,6 +282,23 @@ class Layout {
     if (!plan_.on_host(producer.domain)) ring.pinned = plan_.in_host_memory(ring.domain); // a device writes it
     plan_.outputs[o].ring = static_cast<uint32_t>(plan_.rings.size());
     plan_.rings.push_back(ring);
+  }
+
+  // Each stream has a result until the tick that it is of has left its window.
+  void hold_for_streams(Ring& ring, const Step& deal, uint32_t result) {
+    const GroupPlan& group = plan_.groups[deal.as<DealStep>().group];
+    uint32_t count = 0, streams = 0;
+    for (const uint32_t give : group.gives) {
+      if (give == kNone) continue;
+      const Step& step = plan_.steps[give];
+      const std::vector<uint32_t>& results = step.as<GiveStep>().results;
+      for (size_t o = 0; o < results.size(); ++o) {
+        if (results[o] != result) continue;
+        count += plan_.paces[step.pace].room + plan_.outputs[step.outputs[o]].retain + 1;
+        ++streams;
+      }
+    }
+    if (count > 0) hold(ring, count, "held by ticks of " + std::to_string(streams) + " streams");
   }
 
   void hold_for_channel(Ring& ring, const Step& reader) {

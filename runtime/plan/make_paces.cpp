@@ -54,7 +54,8 @@ class Grouping {
     decoupled_.assign(count, false);
     for (uint32_t h = 0; h < count; ++h) {
       const DraftHandler& handler = draft_.handlers[h];
-      const bool may_be = handler.stage == 0 || plan_.clocks[handler.clock].realtime();
+      const bool may_be =
+          !handler.takes_items && (handler.stage == 0 || plan_.clocks[handler.clock].realtime());
       decoupled_[h] = may_be && (!joined[h] || (only_leaves[h] && leaves[h]));
     }
     for (const DraftEdge& edge : draft_.edges) { // a reader on another node that waits needs every tick
@@ -104,7 +105,7 @@ class Grouping {
     for (size_t i = 0; i < group.size(); ++i) {
       for (const DraftEdge& edge : draft_.edges) {
         if (edge.source != group[i]) continue;
-        if (!joins_tick(edge) || edge.declared->delay > 0) return {};
+        if (!joins_tick(edge) || edge.declared->delay > 0 || edge.enters) return {};
         if (target_of(edge).stage > 0 || target_of(edge).node != source_of(edge).node) return {};
         if (!has(edge.target)) group.push_back(edge.target);
       }
@@ -143,7 +144,7 @@ class Grouping {
       if (edge.declared->delay > 0) continue;
       ways.add(edge.source, edge.target);
       const uint32_t pace = target_of(edge).pace;
-      if (joins_tick(edge) && decoupled_[edge.target] && source_of(edge).pace != pace)
+      if (joins_tick(edge) && decoupled_[edge.target] && all_.pace_from(edge) != pace)
         ways.add(edge.source, handlers + pace);
     }
     for (uint32_t h = 0; h < handlers; ++h)
@@ -163,7 +164,7 @@ class Grouping {
     std::vector<uint32_t> parent(plan_.paces.size(), kNone);
     for (const DraftEdge& edge : draft_.edges) {
       const uint32_t to = target_of(edge).pace;
-      if (!joins_tick(edge) || !decoupled_[edge.target] || source_of(edge).pace == to) continue;
+      if (!joins_tick(edge) || !decoupled_[edge.target] || all_.pace_from(edge) == to) continue;
       const uint32_t from = all_.gate_pace(edge);
       if (parent[to] != kNone && parent[to] != from) {
         plan_.notes.push_back(target_of(edge).declared->name +
@@ -203,6 +204,7 @@ class Grouping {
       pace.clock = c;
       pace.node = draft_.homes[c];
       pace.led_by = plan_.clocks[c].leaders; // a clock's own pace has its number
+      if (plan_.clocks[c].is_group) pace.kind = PaceKind::batch;
       plan_.paces.push_back(pace);
     }
     for (uint32_t h = 0; h < draft_.handlers.size(); ++h)

@@ -67,6 +67,8 @@ class Negotiation {
       for (uint32_t h : draft_.order) {
         for (uint32_t e : draft_.handlers[h].input_edge)
           if (e != kNone && (round > 0 || draft_.edges[e].declared->delay == 0)) accept(e);
+        for (uint32_t e : draft_.handlers[h].more_edges)
+          if (round > 0 || draft_.edges[e].declared->delay == 0) accept_more(e);
         configure(h);
       }
     }
@@ -316,6 +318,25 @@ class Negotiation {
     if (gets.pixel_formats != gives.pixel_formats) return ask_for_pixels(e, gives, gets.pixel_formats);
     if ((port.raw.flags & MR_PORT_SQUARE) && gives.aspect_num != gives.aspect_den && gives.aspect_den > 0)
       ask_for_square(e, gives);
+  }
+
+  // A further stream's items at an input of a group: what the input takes has room for them too.
+  void accept_more(uint32_t e) {
+    const DraftEdge& edge = draft_.edges[e];
+    mr_format& gets = draft_.handlers[edge.target].inputs[edge.target_input];
+    const mr_format before = gets;
+    accept(e);
+    const std::string differs = take_both(before, gets);
+    if (differs.empty()) return;
+    const DraftEdge& first = draft_.edges[draft_.handlers[edge.target].input_edge[edge.target_input]];
+    throw Failure(Error{code::incompatible_formats,
+                        "the streams of a group give it values of different " + differs,
+                        edge.declared->place,
+                        {draft_.port_name(first.source, false, first.source_output) + " and " +
+                             draft_.port_name(edge.source, false, edge.source_output) + " differ",
+                         "pictures may differ in size, and records in number"},
+                        "",
+                        "a handler before it that gives all streams one format"});
   }
 
   // Nothing converts tensors, so the two ends have to agree.

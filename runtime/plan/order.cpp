@@ -81,6 +81,8 @@ std::vector<uint32_t> find_loops(const Plan& plan) {
       if (input.output != kNone) next[plan.outputs[input.output].step].push_back(s);
     for (const uint32_t before : plan.steps[s].after) next[before].push_back(s);
     if (const uint32_t entry = entry_before(plan, s); entry != kNone) next[entry].push_back(s);
+    if (const auto* give = std::get_if<GiveStep>(&plan.steps[s].kind))
+      next[s].push_back(plan.groups[give->group].entry);
   }
   for (const Channel& channel : plan.channels)
     if (is_whole(channel)) next[channel.from].push_back(channel.to);
@@ -107,6 +109,11 @@ void renumber(Plan& plan, const std::vector<uint32_t>& place) {
     move(channel.to);
   }
   for (Clock& clock : plan.clocks) move(clock.driver);
+  for (GroupPlan& group : plan.groups) {
+    move(group.entry);
+    move(group.deal);
+    std::for_each(group.gives.begin(), group.gives.end(), move);
+  }
   for (Pace& pace : plan.paces) {
     move(pace.gate);
     move(pace.entry);
@@ -133,6 +140,8 @@ void order_steps(Draft& draft) {
     }
     for (uint32_t before : plan.steps[s].after) edges.emplace_back(before, s);
     if (const uint32_t entry = entry_before(plan, s); entry != kNone) edges.emplace_back(entry, s);
+    if (const auto* give = std::get_if<GiveStep>(&plan.steps[s].kind))
+      edges.emplace_back(s, plan.groups[give->group].entry);
   }
   for (const Channel& channel : plan.channels)
     if (is_whole(channel)) edges.emplace_back(channel.from, channel.to);

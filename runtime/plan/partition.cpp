@@ -110,7 +110,7 @@ class Partition {
       return append(segment, s);
     }
     const uint32_t joined = latest_producer(s);
-    const bool light = step.is<GateStep>() || step.is<PostStep>();
+    const bool light = step.is<GateStep>() || step.is<PostStep>() || step.is<GiveStep>() || step.is<DealStep>();
     if (joined == kNone) return append(open(s), s);
     const bool fits = light || load_[joined] + cost_of(step) <= budget_of(step.pace);
     // With one worker nothing overlaps, and a segment may as well wait in its middle.
@@ -220,10 +220,12 @@ std::string unknown_costs(const Plan& plan) {
 } // namespace
 
 bool moves(const Plan& plan, const Segment& segment) {
-  return plan.on_host(segment.domain) && segment.lanes == 1 && !segment.blocking && segment.thread.empty();
+  return plan.on_host(segment.domain) && segment.lanes == 1 && !segment.blocking && segment.thread.empty() &&
+         plan.paces[segment.pace].kind != PaceKind::batch;
 }
 
 bool guesses(const Plan& plan, uint32_t pace) {
+  if (plan.paces[pace].kind == PaceKind::batch) return false;
   const auto unknown = [&](const Step& step) {
     return step.pace == pace && counts(plan, step) && plan.handlers[step.handler()].cost_ns == 0;
   };

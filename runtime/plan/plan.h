@@ -37,6 +37,7 @@
 #include "graph/graph.h"
 #include "millrace/abi.h"
 #include "plan/domain.h"
+#include "plan/group_plan.h"
 #include "plan/hops.h"
 #include "plan/machine.h"
 #include "plan/memory.h"
@@ -141,6 +142,7 @@ struct Plan {
   std::vector<Ring> rings;
   std::vector<Channel> channels;
   std::vector<CrossingPlan> crossings;
+  std::vector<GroupPlan> groups;
   std::vector<Segment> segments;
   std::vector<Region> regions;
   std::vector<TransferPlan> transfers;

@@ -7,6 +7,7 @@
 #include <initializer_list>
 #include <iterator>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <string>
 #include <utility>
 
@@ -76,6 +77,14 @@ struct nlohmann::adl_serializer<mr_facts> {
   }
 };
 
+template <class Value>
+struct nlohmann::adl_serializer<std::optional<Value>> {
+  static void to_json(json& out, const std::optional<Value>& value) { out = value ? json(*value) : json(nullptr); }
+  static void from_json(const json& in, std::optional<Value>& value) {
+    if (!in.is_null()) value = in.get<Value>();
+  }
+};
+
 namespace millrace {
 MR_FIELDS(Place, file, line, column)
 } // namespace millrace
@@ -90,8 +99,10 @@ MR_WORDS(ClockMode, {ClockMode::automatic, "automatic"}, {ClockMode::realtime, "
          {ClockMode::source, "source"})
 MR_FIELDS(Rational, numerator, denominator)
 MR_FIELDS(Param, name, text, place, name_place)
-MR_FIELDS(Handler, name, type, params, every, device, clock, node, for_each, written_as, stream, on_error, budget_ns,
-          patience_ns, concurrency, refused, inserted, place, type_place, for_each_place)
+MR_WORDS(Late, {Late::automatic, "automatic"}, {Late::drop, "drop"}, {Late::keep, "keep"})
+MR_FIELDS(Batch, size, wait_ns, budget_ns, max, in_flight, late, of_rows, place)
+MR_FIELDS(Handler, name, type, params, every, device, clock, node, for_each, written_as, stream, group, on_error,
+          budget_ns, patience_ns, concurrency, batch, refused, inserted, place, type_place, for_each_place)
 } // namespace millrace::graph
 
 namespace millrace::plan {
@@ -99,7 +110,9 @@ namespace millrace::plan {
 MR_WORDS(DomainKind, {DomainKind::cpu, "cpu"}, {DomainKind::sim, "sim"}, {DomainKind::cuda, "cuda"})
 MR_WORDS(Bodies, {Bodies::on_host, "on_host"}, {Bodies::simulated, "simulated"}, {Bodies::enqueued, "enqueued"})
 // "behind" stays the word for a decoupled pace: plans that were saved have it.
-MR_WORDS(PaceKind, {PaceKind::clock, "clock"}, {PaceKind::decoupled, "behind"}, {PaceKind::far, "far"})
+MR_WORDS(PaceKind, {PaceKind::clock, "clock"}, {PaceKind::decoupled, "behind"}, {PaceKind::far, "far"},
+         {PaceKind::batch, "batch"})
+MR_WORDS(BatchRule, {BatchRule::free, "free"}, {BatchRule::fixed, "fixed"}, {BatchRule::learnt, "learnt"})
 MR_WORDS(ChannelKind, {ChannelKind::gate, "gate"}, {ChannelKind::latest, "latest"}, {ChannelKind::queue, "queue"},
          {ChannelKind::align, "align"})
 
@@ -111,13 +124,15 @@ MR_FIELDS(TransferPlan, step, edges, route, bytes, predicted_us, apart_us, guess
 MR_FIELDS(AccessPlan, step, input, edge, domain, bytes, predicted_us, copy_us)
 MR_FIELDS(InsertedPlan, handler, declared, from, to, source, readers, reason, predicted_us, width, height, bytes)
 MR_FIELDS(Feed, channel, first, count)
-MR_FIELDS(Pace, kind, node, clock, stage, parent, gate, entry, level, feeds, way_ns, led_by, window, room, gap, slots,
-          sources, generated, ticks_max)
+MR_FIELDS(Pace, kind, node, clock, stage, parent, gate, entry, level, feeds, way_ns, led_by, places, window, room, gap,
+          slots, sources, generated, ticks_max)
 MR_FIELDS(Clock, name, mode, rate, live, driver, in_flight, in_flight_least, pending, set, fails_alone, restarts,
-          has_room, is_place, absent, held_ns, held_ticks, owed_ticks, crowd_ticks, circle, leaders)
+          has_room, is_place, is_group, absent, held_ns, held_ticks, owed_ticks, crowd_ticks, circle, leaders)
 MR_FIELDS(Channel, kind, from, to, depth, capacity, full, busy, queued, on_firing, every_tick, far, lag, within_ns,
           same_clock, initial_empty, edges, entries)
 MR_FIELDS(CrossingPlan, name, node, channel, departs, from, to, delivery)
+MR_FIELDS(GroupPlan, name, set, clock, entry, deal, handlers, gives, items_max, in_flight, rule, size, wait_ns,
+          budget_ns, drop_late, of_rows)
 MR_FIELDS(Segment, pace, domain, lane, lanes, home, pinned, blocking, heavy, thread, steps)
 MR_FIELDS(Region, domain, slots, steps)
 MR_FIELDS(Output, step, port, name, domain, format, origin, pack, ring, retain, forwards, in_place, owns, connected)
@@ -132,6 +147,10 @@ MR_FIELDS(GateStep, channel)
 MR_FIELDS(EntryStep, channel)
 MR_FIELDS(PostStep, channel)
 MR_FIELDS(ResolveStep, channel)
+using Reader = GiveStep::Reader;
+MR_FIELDS(Reader, every, required)
+MR_FIELDS(GiveStep, group, stream, allowance, owes, results, readers)
+MR_FIELDS(DealStep, group)
 
 } // namespace millrace::plan
 
@@ -139,7 +158,8 @@ MR_FIELDS(ResolveStep, channel)
 template <>
 struct nlohmann::adl_serializer<millrace::plan::StepKind> {
   using Kind = millrace::plan::StepKind;
-  static constexpr std::array kNames = {"handler", "source", "finish", "copy", "gate", "entry", "post", "resolve"};
+  static constexpr std::array kNames = {"handler", "source", "finish", "copy", "gate", "entry", "post", "resolve",
+                                        "give",    "deal"};
   static_assert(kNames.size() == std::variant_size_v<Kind>);
 
   static void to_json(json& out, const Kind& kind) {
@@ -163,10 +183,10 @@ namespace millrace::plan {
 MR_FIELDS(Step, kind, name, pace, segment, domain, inputs, outputs, after, every, level, region)
 
 // All but the record types that formats of outputs point to.
-static_assert(field_count<Plan>() == 26, "each field of Plan is one of these, or `records`");
+static_assert(field_count<Plan>() == 27, "each field of Plan is one of these, or `records`");
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Plan, name, nodes, node, domains, types, handlers, edges, clocks, paces, steps,
-                                   outputs, rings, channels, crossings, segments, regions, transfers, accesses,
-                                   inserted, notes, memory, workers, threads, latency_us, guessed)
+                                   outputs, rings, channels, crossings, groups, segments, regions, transfers,
+                                   accesses, inserted, notes, memory, workers, threads, latency_us, guessed)
 
 nlohmann::json write_plan(const Plan& plan) {
   nlohmann::json json = plan;

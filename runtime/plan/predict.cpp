@@ -46,6 +46,9 @@ std::vector<Way> find_ways(const Plan& plan) {
     if (step.is<EntryStep>())
       for (const Feed& feed : plan.paces[step.pace].feeds) // the time on a link is not known
         if (is_whole(plan.channels[feed.channel])) way = std::max(way, done[plan.channels[feed.channel].from]);
+    for (const GroupPlan& group : plan.groups)
+      for (const uint32_t give : group.entry == s ? group.gives : std::vector<uint32_t>{})
+        if (give != kNone) way = std::max(way, done[give]);
     const Way own = cost_of(plan, s);
     way.us += own.us;
     way.unknown += own.unknown;

@@ -4,6 +4,7 @@
 #include <tuple>
 
 #include "plan/draft.h"
+#include "plan/groups.h"
 #include "plan/rewire.h"
 
 namespace millrace::plan {
@@ -117,6 +118,7 @@ void add_handlers(Draft& draft) {
     const HandlerFacts& prepared = draft.facts.handlers.at(i);
     DraftHandler handler;
     handler.declared = &declared;
+    handler.takes_items = !declared.group.empty();
     handler.is_refused = declared.refused;
     if (!prepared.answers) { // its mistake was kept
       draft.handlers.push_back(std::move(handler));
@@ -144,12 +146,37 @@ std::string first_source(const Draft& draft, uint32_t target, const std::string&
   return "elsewhere";
 }
 
+// True if the edge brings the items of a further stream to an input that has an edge of the same text.
+bool is_more_of_one(const Draft& draft, const DraftEdge& edge, uint32_t input) {
+  const DraftHandler& target = draft.handlers[edge.target];
+  if (edge.declared->item_of.empty() || target.declared->group.empty() || target.edge_counts[input] == 0) return false;
+  return std::any_of(draft.edges.begin(), draft.edges.end(), [&](const DraftEdge& other) {
+    const graph::Edge &a = *edge.declared, &b = *other.declared;
+    return other.target == edge.target && b.target_port == a.target_port && b.item_of != a.item_of &&
+           b.place.line == a.place.line && b.place.column == a.place.column;
+  });
+}
+
+[[noreturn]] void refuse_list_of_items(const DraftHandler& target, const std::string& port,
+                                       const graph::Edge& declared) {
+  throw Failure(Error{code::bad_stream_edge,
+                      target.declared->name + "." + port + " reads all streams by a list, and says no policy",
+                      declared.place,
+                      {"a list input reads all streams with policy: latest or align, and a clock of its own",
+                       "a single input takes them item by item"},
+                      "",
+                      "policy: latest"});
+}
+
 // Counts one more edge for the input port of the edge's target. Returns the port and the edge's position among its
 // edges.
 std::pair<uint32_t, uint32_t> take_input(const Draft& draft, DraftHandler& target, const DraftEdge& edge) {
   const graph::Edge& declared = *edge.declared;
   const uint32_t input = find_port(draft, target, declared.target_port, true, declared.place);
   const auto& port = target.info->ports[input];
+  if (is_more_of_one(draft, edge, input)) return {input, 0};
+  if (!declared.item_of.empty() && !target.declared->group.empty() && port.many())
+    refuse_list_of_items(target, port.name, declared);
   if (!port.many() && target.edge_counts[input] > 0) {
     const std::string edit = rewired(draft, target);
     throw Failure(Error{code::input_connected_twice,
@@ -287,7 +314,13 @@ void connect(Draft& draft, const std::vector<Ends>& ends) {
     DraftHandler& target = draft.handlers[edge.target];
     edge.source_output = source.first[ends[e].output];
     edge.target_input = target.first[ends[e].input] + ends[e].position;
-    target.input_edge[edge.target_input] = e;
+    uint32_t& first_edge = target.input_edge[edge.target_input];
+    if (first_edge == kNone)
+      first_edge = e;
+    else if (target.takes_items)
+      target.more_edges.push_back(e);
+    edge.leaves = !edge.declared->item_of.empty() && source.takes_items;
+    edge.enters = !edge.declared->item_of.empty() && target.takes_items;
     const auto& from = source.info->ports[ends[e].output];
     const auto& to = target.info->ports[ends[e].input];
     // Two edges that were swapped are one mistake.
@@ -373,6 +406,7 @@ void resolve(Draft& draft) {
     attempt(draft.kept, [&] { check_concurrency(handler); });
   }
   connect(draft, ends);
+  attempt(draft.kept, [&] { find_groups(draft); });
   attempt(draft.kept, [&] { refuse_cycles(draft); });
 }
 

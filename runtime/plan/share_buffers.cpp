@@ -25,7 +25,8 @@ class Sharing {
       if (output.forwards < 0) continue;
       const StepInput& input = step->inputs[static_cast<size_t>(output.forwards)];
       // On a device a silent forward needs a presence word of its own: there it is a copy within the device.
-      if (input.output != kNone && plan_.on_host(step->domain) && input.delay == 0) continue;
+      const bool shares = input.output != kNone && plan_.on_host(step->domain) && input.delay == 0;
+      if (shares && !is_item(input.output)) continue;
       output.forwards = -1;
       output.owns = true;
     }
@@ -35,6 +36,12 @@ class Sharing {
   }
 
  private:
+  // True if the values come from several streams, and so from several rings.
+  bool is_item(uint32_t o) const {
+    const Step& step = plan_.steps[plan_.outputs[o].step];
+    return step.is<EntryStep>() && plan_.paces[step.pace].kind == PaceKind::batch;
+  }
+
   // A bypassed handler repeats its input if it fails, so its output may be its own buffer or its input's.
   void allow_bypass(Output& output, const Step& step) const {
     if (step.handler() == kNone || output.forwards >= 0) return;
@@ -117,7 +124,8 @@ class Sharing {
         const auto* finish = std::get_if<FinishStep>(&reader.kind);
         if (finish && finish->body == writer) continue; // sees it as the body left it
         if (read.delay > 0 || read.keeps > 0) return refuse(o, reader.name + " reads the picture on later ticks");
-        if (reader.is<GateStep>() || reader.is<PostStep>())
+        if (reader.is<GateStep>() || reader.is<PostStep>() || reader.is<GiveStep>() ||
+            reader.is<DealStep>())
           return refuse(o, reader.name + " hands the picture to readers of other ticks");
         if (reader.pace != plan_.steps[writer].pace) return refuse(o, reader.name + " is of another pace");
         const bool pends = reader.handler() != kNone && plan_.type_of(reader).max_pending > 0;
@@ -179,12 +187,26 @@ class Sharing {
 
 namespace {
 
+// True if a stream may give an empty initial value to this input of its group.
+bool gives_empty(const Plan& plan, const Step& entry, uint32_t port) {
+  const auto is_initial = [&](uint32_t give) {
+    if (give == kNone) return false;
+    const StepInput& input = plan.steps[give].inputs[port];
+    return input.initial_empty || (input.output != kNone && may_be_initial(plan, input.output));
+  };
+  return std::any_of(plan.groups.begin(), plan.groups.end(), [&](const GroupPlan& group) {
+    return group.clock == plan.paces[entry.pace].clock &&
+           std::any_of(group.gives.begin(), group.gives.end(), is_initial);
+  });
+}
+
 // True if the gate before an entry may give it an empty initial value. A gate on another node may.
 bool enters_empty(const Plan& plan, const Step& entry, uint32_t port) {
   const auto is_initial = [&](const Channel& channel, uint32_t input) {
     return channel.from == kNone || plan.steps[channel.from].inputs[input].initial_empty;
   };
   if (entry.channel() != kNone) return is_initial(plan.channels[entry.channel()], port);
+  if (plan.paces[entry.pace].kind == PaceKind::batch) return gives_empty(plan, entry, port);
   const Feed& feed = feed_of(plan.paces[entry.pace], port);
   return is_initial(plan.channels[feed.channel], port - feed.first);
 }

@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "plan/format_text.h"
+#include "plan/groups.h"
 
 namespace millrace::plan {
 
@@ -17,6 +18,7 @@ class Spreading {
   void run() {
     for (const uint32_t h : draft_.order) find_node(h);
     find_homes();
+    refuse_groups_over_nodes(draft_);
     refuse_places_elsewhere();
     refuse_led_clocks();
     find_stages();

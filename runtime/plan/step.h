@@ -59,8 +59,28 @@ struct ResolveStep {
   uint32_t channel = kNone;
 };
 
-using StepKind =
-    std::variant<HandlerStep, SourceStep, FinishStep, CopyStep, GateStep, EntryStep, PostStep, ResolveStep>;
+// Hands its inputs to a group as an item of the stream; its outputs are settled once the item has been dealt with.
+struct GiveStep {
+  uint32_t group = kNone;        // index into Plan::groups
+  uint32_t stream = 0;           // by its place in the set
+  uint32_t allowance = 1;        // items that the stream may have inside the group
+  uint32_t owes = 0;             // ticks of its pace for which items may be inside
+  std::vector<uint32_t> results; // by output: the deal's input that it gets
+  // The handlers of the group that read its inputs, alike ones once: a tick is an item if one of them would fire.
+  struct Reader {
+    uint32_t every = 1;
+    std::vector<uint32_t> required; // inputs
+  };
+  std::vector<Reader> readers;
+};
+
+// Gives the outputs of a firing's items back to the ticks that they are of.
+struct DealStep {
+  uint32_t group = kNone;
+};
+
+using StepKind = std::variant<HandlerStep, SourceStep, FinishStep, CopyStep, GateStep, EntryStep, PostStep, ResolveStep,
+                              GiveStep, DealStep>;
 
 // How a step input is read.
 struct StepInput {
@@ -102,7 +122,10 @@ struct Step {
   // Its data as a handler or a source; null if it is neither.
   const HandlerStep* called() const;
   uint32_t handler() const { return called() ? called()->handler : kNone; }
-  uint32_t owes() const { return called() ? called()->owes : 0; }
+  uint32_t owes() const {
+    const auto* give = std::get_if<GiveStep>(&kind);
+    return give ? give->owes : called() ? called()->owes : 0;
+  }
   uint64_t scratch_bytes() const { return called() ? called()->scratch_bytes : 0; }
   uint32_t settled_level() const { return level + owes(); } // when the last result that it may owe is there
   uint32_t channel() const;                                 // for a gate, entry, post or resolve; else kNone

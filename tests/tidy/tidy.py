@@ -57,7 +57,7 @@ EDGES = {
     "batch": {"observe"},
     "plugin": {"observe"},
     "graph": {"plugin", "observe"},
-    "plan": {"graph", "plugin", "memory", "device", "observe"},
+    "plan": {"batch", "graph", "plugin", "memory", "device", "observe"},
     "exec": {"batch", "plan", "graph", "plugin", "memory", "device", "observe"},
     "net": {"device", "memory", "observe"},
     "fleet": {"net", "plan", "graph", "plugin", "memory", "device", "observe"},

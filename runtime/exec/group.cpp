@@ -1,0 +1,352 @@
+// Takes items into groups, fires them, and gives their results back; see group.h.
+#include "exec/group.h"
+
+#include <algorithm>
+
+#include "batch/plain_rules.h"
+#include "exec/admission.h"
+#include "exec/channel.h"
+#include "exec/firing.h"
+#include "exec/settle.h"
+#include "exec/window.h"
+
+namespace millrace::exec {
+
+namespace {
+
+// The time of an item of a group about which nothing was measured yet.
+constexpr int64_t kUnknownItemNs = 300'000;
+
+// ---- building ------------------------------------------------------------------------------------------------------
+
+// What a firing takes by its items, before any was measured.
+batch::ServiceCurve first_curve(const plan::Plan& plan, const plan::GroupPlan& group) {
+  int64_t item_ns = 0;
+  for (const uint32_t h : group.handlers) item_ns += plan.handlers[h].cost_ns;
+  if (item_ns == 0) item_ns = kUnknownItemNs;
+  std::vector<batch::BucketTime> buckets;
+  for (uint32_t items = 1; items <= group.items_max; items *= 2)
+    buckets.push_back({items, item_ns * items, item_ns * items, 0});
+  return batch::ServiceCurve(buckets);
+}
+
+int64_t period_ns(const plan::Clock& clock) {
+  return clock.realtime() && clock.rate.numerator > 0
+             ? 1'000'000'000 * clock.rate.denominator / clock.rate.numerator
+             : 0;
+}
+
+std::unique_ptr<batch::Rule> make_rule(const plan::Plan& plan, GroupRun& group) {
+  const plan::GroupPlan& of = *group.plan;
+  if (of.rule == plan::BatchRule::free) return std::make_unique<batch::FreeRule>(of.size);
+  if (of.rule == plan::BatchRule::fixed)
+    return std::make_unique<batch::FixedRule>(of.size, of.wait_ns < 0 ? batch::kNever : of.wait_ns);
+  double rate = 0;
+  int64_t fastest_ns = 0;
+  for (const GiveRun* give : group.gives) {
+    const plan::Clock& clock = plan.clocks[give->pace->plan->clock];
+    const int64_t period = period_ns(clock);
+    if (period == 0) continue;
+    rate += 1e9 / static_cast<double>(period);
+    fastest_ns = fastest_ns == 0 ? period : std::min(fastest_ns, period);
+  }
+  const batch::Budget budget{of.budget_ns, 0.8, of.drop_late};
+  auto rule = std::make_unique<batch::Controller>(budget, rate, fastest_ns > 0 ? fastest_ns : of.budget_ns);
+  group.controller = rule.get();
+  return rule;
+}
+
+void make_group(RunState& run, const plan::GroupPlan& plan) {
+  auto group = std::make_unique<GroupRun>();
+  group->plan = &plan;
+  group->pace = run.epoch.paces[plan.clock].get();
+  group->pace->group = group.get();
+  group->pace->entry = &as<EntryRun>(*run.epoch.step_runs[plan.entry]);
+  const size_t places = group->pace->plan->slots;
+  group->items.resize(places);
+  group->firings.resize(places);
+  auto& deal = as<DealRun>(*run.epoch.step_runs[plan.deal]);
+  deal.group = group.get();
+  deal.takes_firings = group->pace->entry->takes_firings = true;
+  for (const uint32_t s : plan.gives) {
+    if (s == plan::kNone) continue;
+    auto& give = as<GiveRun>(*run.epoch.step_runs[s]);
+    give.group = group.get();
+    give.give = &give.plan->as<plan::GiveStep>();
+    give.totals = LineVector<InputTotals>(give.inputs.size());
+    for (size_t i = 0; i < give.inputs.size(); ++i) give.inputs[i].totals = &give.totals[i];
+    give.items.resize(give.pace->plan->slots);
+    for (std::vector<Slot>& slots : give.items) slots.resize(give.inputs.size());
+    give.owed.reserve(batch::kAllowanceMost);
+    group->gives.push_back(&give);
+  }
+  group->gives_open = static_cast<uint32_t>(group->gives.size());
+  group->rule = make_rule(run.epoch.plan, *group);
+  batch::Group of;
+  of.streams_max = static_cast<uint32_t>(plan.gives.size());
+  of.in_flight = plan.in_flight;
+  of.budget_ns = plan.budget_ns;
+  of.order = plan.rule == plan::BatchRule::free ? batch::Order::media_time : batch::Order::deadline;
+  group->collector = std::make_unique<batch::Collector>(of, first_curve(run.epoch.plan, plan), *group->rule);
+  run.epoch.groups.push_back(std::move(group));
+}
+
+// ---- giving --------------------------------------------------------------------------------------------------------
+
+bool inputs_done(const GiveRun& give, uint64_t ordinal) {
+  for (const InputRun& input : give.inputs) {
+    if (!input.output) continue;
+    const auto [back, at] = look_back(give, input, ordinal);
+    if (back != Back::there) continue;
+    if (input.producer && !input.producer->settled(at)) return false;
+    if (!input.output->at(at).fence.done()) return false; // a value from a device counts once it is done (4.1)
+  }
+  return true;
+}
+
+// True if a handler of the group that reads the stream would fire on this tick.
+bool is_item(const GiveRun& give, uint64_t index, const std::vector<Slot>& slots) {
+  return std::any_of(give.give->readers.begin(), give.give->readers.end(), [&](const plan::GiveStep::Reader& reader) {
+    const auto is_there = [&](uint32_t input) { return slots[input].value != nullptr; };
+    return index % reader.every == 0 && std::all_of(reader.required.begin(), reader.required.end(), is_there);
+  });
+}
+
+bool all_pass_over(const GiveRun& give, uint64_t index) {
+  return std::none_of(give.give->readers.begin(), give.give->readers.end(),
+                      [&](const plan::GiveStep::Reader& reader) { return index % reader.every == 0; });
+}
+
+// Takes the inputs of the tick into `slots`. Returns why there is none, if a required one is missing.
+Cause take_inputs(GiveRun& give, uint64_t ordinal, std::vector<Slot>& slots) {
+  Cause cause = Cause::input;
+  for (size_t i = 0; i < give.inputs.size(); ++i) {
+    InputRun& input = give.inputs[i];
+    Slot room;
+    const Slot* const slot = read(give, input, ordinal, room);
+    slots[i] = slot ? *slot : nothing(why_empty(give, input, ordinal));
+    slots[i].presence_pending = false;
+    if (slot) {
+      ++input.totals->delivered;
+      continue;
+    }
+    ++input.totals->empty[static_cast<size_t>(slots[i].cause)];
+    if (input.required && slots[i].cause == Cause::end) cause = Cause::end; // its outputs pass the end on
+  }
+  return cause;
+}
+
+void come_in(GiveRun& give, int64_t now_ns) {
+  if (give.has_left) give.group->collector->stream_removed(give.give->stream);
+  if (give.is_in_collector && !give.has_left) return;
+  give.has_left = false;
+  const plan::Clock& clock = *give.pace->clock->plan;
+  give.group->collector->stream_added(give.give->stream, {period_ns(clock), 0, give.give->allowance}, now_ns);
+  give.is_in_collector = true;
+}
+
+void note_owed(GiveRun& give) {
+  give.oldest_owed.store(give.owed.empty() ? UINT64_MAX : give.owed.front(), std::memory_order_release);
+}
+
+// The item's outputs are there. Called under the group's mutex.
+void settle_item(GiveRun& give, uint64_t ordinal) {
+  if (give.shared->wanted) give.shared->stamp(ordinal).store(ordinal + 1, std::memory_order_release);
+  for (Slot& slot : give.items[ordinal & give.pace->mask]) release(slot);
+  std::erase(give.owed, ordinal);
+  note_owed(give);
+}
+
+void wake_head(PaceRun& pace) {
+  pace.idle_until_ns.store(INT64_MIN, std::memory_order_release);
+  pace.run->notify(pace);
+}
+
+} // namespace
+
+void make_groups(RunState& run) {
+  for (const plan::GroupPlan& plan : run.epoch.plan.groups)
+    if (plan.entry != plan::kNone) make_group(run, plan);
+}
+
+GroupRun::ItemPlace& GroupRun::item(uint64_t ordinal) { return items[ordinal & pace->mask]; }
+GroupRun::FiringPlace& GroupRun::firing(uint64_t first) { return firings[first & pace->mask]; }
+
+StepResult GiveRun::advance(uint64_t ordinal) {
+  if (!inputs_done(*this, ordinal)) return StepResult::waiting;
+  const mr_tick_info& info = pace->info(ordinal);
+  std::vector<Slot>& slots = items[ordinal & pace->mask];
+  const bool is_void = later_ticks_void(*run, info);
+  const bool waits_for_room = waiting_for == ordinal; // its inputs were taken, and are held
+  Cause cause = Cause::failed;
+  if (!is_void && !waits_for_room) cause = take_inputs(*this, ordinal, slots);
+  if (is_void || !is_item(*this, info.index, slots)) {
+    if (waits_for_room)
+      for (Slot& slot : slots) release(slot);
+    waiting_for = UINT64_MAX;
+    settle_empty(*this, ordinal, is_void ? Cause::failed : all_pass_over(*this, info.index) ? Cause::every : cause);
+    return StepResult::settled;
+  }
+  if (!waits_for_room)
+    for (const Slot& slot : slots) hold(slot);
+  {
+    const std::lock_guard lock(group->mutex);
+    const int64_t now = run->now_ns();
+    come_in(*this, now);
+    if (!group->collector->give(give->stream, ordinal, now, 1, info.media_time_ns)) {
+      waiting_for = ordinal;
+      return StepResult::waiting;
+    }
+    owed.push_back(ordinal);
+    note_owed(*this);
+  }
+  waiting_for = UINT64_MAX;
+  wake_head(*group->pace);
+  return StepResult::settled;
+}
+
+void leave_group(GiveRun& give, bool for_good) {
+  GroupRun& group = *give.group;
+  {
+    const std::lock_guard lock(group.mutex);
+    if (give.is_in_collector) group.collector->stream_ended(give.give->stream);
+    if (for_good && !give.is_over) --group.gives_open;
+    give.is_over = give.is_over || for_good;
+    // Its place is free for the next epoch once its items are settled, which is before that begins.
+    give.has_left = give.is_in_collector;
+  }
+  wake_head(*group.pace);
+}
+
+// ---- firing --------------------------------------------------------------------------------------------------------
+
+namespace {
+
+GiveRun& give_of(const GroupRun& group, uint32_t stream) {
+  return **std::find_if(group.gives.begin(), group.gives.end(),
+                        [&](const GiveRun* give) { return give->give->stream == stream; });
+}
+
+// Called under the group's mutex: an item that does not fire.
+void drop(GroupRun& group, const batch::Dropped& dropped) {
+  GiveRun& give = give_of(group, dropped.item.stream);
+  const Cause cause = dropped.cause == batch::DropCause::late ? Cause::late : Cause::failed;
+  for (InputRun& input : give.inputs) ++input.totals->empty[static_cast<size_t>(cause)];
+  clear_outputs(give, dropped.item.ordinal, cause);
+  settle_item(give, dropped.item.ordinal);
+  group.pace->stirred = true;
+}
+
+// Makes the item the tick of an ordinal of the group's pace.
+void lay_out(GroupRun& group, uint64_t ordinal, const batch::Item& item) {
+  PaceRun& pace = *group.pace;
+  GiveRun& give = give_of(group, item.stream);
+  group.item(ordinal) = {&give, item.ordinal};
+  mr_tick_info& info = pace.infos[ordinal & pace.mask];
+  info = give.pace->info(item.ordinal);
+  if (item.due_ns != batch::kNever) info.deadline_ns = item.due_ns;
+  pace.tick_index[ordinal & pace.mask].store(info.index, std::memory_order_relaxed);
+  pace.tick_media_ns[ordinal & pace.mask].store(info.media_time_ns, std::memory_order_relaxed);
+  PaceRun::Latency& latency = pace.latency[ordinal & pace.mask];
+  const bool is_measured = give.pace->is_measured(item.ordinal);
+  latency.ordinal.store(is_measured ? ordinal : UINT64_MAX, std::memory_order_relaxed);
+  latency.from_ns = give.pace->from_ns(item.ordinal);
+  latency.error_ns = give.pace->from_error_ns(item.ordinal);
+  const std::vector<Slot>& slots = give.items[item.ordinal & give.pace->mask];
+  for (size_t o = 0; o < pace.entry->outputs.size(); ++o) {
+    pace.entry->outputs[o]->at(ordinal) = slots[o];
+    if (pace.entry->outputs[o]->holds) hold(slots[o]);
+  }
+}
+
+// True if the first of the firings in flight is not over yet, and another one would be too many.
+bool is_full(PaceRun& pace, uint64_t first) {
+  if (first < pace.window) return false;
+  const uint64_t must_be_done = first - pace.window + pace.plan->places;
+  if (pace.completed_seen < must_be_done) pace.completed_seen = completed(pace);
+  return pace.completed_seen < must_be_done;
+}
+
+void look_again(PaceRun& pace, int64_t at_ns) {
+  pace.due_ns.store(at_ns, std::memory_order_relaxed);
+  pace.idle_until_ns.store(at_ns, std::memory_order_relaxed);
+}
+
+} // namespace
+
+bool admit_firing(PaceRun& pace) {
+  GroupRun& group = *pace.group;
+  const uint64_t first = pace.admitted.load(std::memory_order_relaxed);
+  if (is_full(pace, first)) return false;
+  uint32_t count = 0;
+  {
+    const std::lock_guard lock(group.mutex);
+    look_again(pace, INT64_MAX); // before the look: whoever gives meanwhile sets it back
+    const int64_t now = pace.run->now_ns();
+    const batch::Step& next = group.collector->next(now);
+    for (const batch::Dropped& dropped : next.dropped) drop(group, dropped);
+    if (!next.firing) {
+      look_again(pace, next.look_again_ns);
+      const bool is_over = group.gives_open == 0 && group.collector->rows_waiting() == 0;
+      if (!is_over) return false;
+    } else {
+      count = static_cast<uint32_t>(next.firing->items.size());
+      for (uint64_t place = first; place < first + pace.plan->places; ++place) retire(pace, place);
+      for (uint32_t i = 0; i < count; ++i) lay_out(group, first + i, next.firing->items[i]);
+      group.firing(first) = {count, next.firing->slot, now};
+    }
+  }
+  if (count == 0) {
+    end_pace(pace);
+    return false;
+  }
+  pace.admitted.store(first + pace.plan->places, std::memory_order_release);
+  for (uint32_t i = 0; i < count; ++i)
+    if (pace.entry->shared->wanted)
+      pace.entry->shared->stamp(first + i).store(first + i + 1, std::memory_order_release);
+  pace.run->notify(pace);
+  return true;
+}
+
+// ---- dealing -------------------------------------------------------------------------------------------------------
+
+namespace {
+
+bool is_settled(const DealRun& deal, uint64_t ordinal) {
+  for (const StepStamps* before : deal.after)
+    if (before && !before->settled(ordinal)) return false;
+  for (const StepRun* before : deal.after_on_device)
+    if (!before->on.fences[ordinal & deal.pace->mask].done()) return false;
+  return std::all_of(deal.inputs.begin(), deal.inputs.end(), [&](const InputRun& input) {
+    return (!input.producer || input.producer->settled(ordinal)) && input.output->at(ordinal).fence.done();
+  });
+}
+
+void give_back(DealRun& deal, uint64_t ordinal) {
+  const auto [give, of] = deal.group->item(ordinal);
+  for (size_t o = 0; o < give->outputs.size(); ++o) {
+    const Slot& made = deal.inputs[give->give->results[o]].output->at(ordinal);
+    Slot& slot = settle(*give->outputs[o], of, present(*deal.run, made) ? made : nothing(made.cause));
+    slot.presence_pending = false;
+    if (give->outputs[o]->holds) hold(slot);
+  }
+  settle_item(*give, of);
+}
+
+} // namespace
+
+StepResult DealRun::advance(uint64_t first) {
+  const GroupRun::FiringPlace firing = group->firing(first);
+  for (uint64_t ordinal = first; ordinal < first + firing.count; ++ordinal)
+    if (!is_settled(*this, ordinal)) return StepResult::waiting;
+  {
+    const std::lock_guard lock(group->mutex);
+    for (uint64_t ordinal = first; ordinal < first + firing.count; ++ordinal) give_back(*this, ordinal);
+    group->collector->firing_ended(firing.slot, run->now_ns());
+  }
+  for (uint64_t ordinal = first; ordinal < first + firing.count; ++ordinal) stamp(*this, ordinal);
+  wake_head(*pace);
+  return StepResult::settled;
+}
+
+} // namespace millrace::exec

@@ -1,0 +1,91 @@
+// Groups of handlers that work item by item, for all streams of a set (group.cpp).
+//
+//   GiveRun    in a stream's pace: puts the tick's inputs into the collector as an item
+//   the head   of the group's pace: asks the collector for a firing, and lays its items out as ordinals of the pace
+//   handlers   run on each of these ordinals as on a tick
+//   DealRun    settles the outputs of the tick that each item is of, in the stream's pace
+//
+// Which items fire together is the collector's matter (batch/collector.h). Its lock guards all of a group that several
+// threads touch. Nothing is allocated once the run has begun.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <vector>
+
+#include "batch/collector.h"
+#include "batch/controller.h"
+#include "exec/step.h"
+
+namespace millrace::exec {
+
+struct GroupRun;
+
+struct GiveRun : StepRun {
+  StepResult advance(uint64_t ordinal) override;
+
+  // built
+  GroupRun* group = nullptr;
+  const plan::GiveStep* give = nullptr;
+  LineVector<InputTotals> totals; // by input
+
+  // claimer
+  uint64_t waiting_for = UINT64_MAX; // the ordinal whose inputs were taken, and for which there was no room yet
+
+  // any, under the group's mutex
+  std::vector<std::vector<Slot>> items; // [ordinal & mask] the inputs of items that are inside; held
+  std::vector<uint64_t> owed;           // ordinals of items that are inside, in their order; at most the allowance
+  bool is_in_collector = false, has_left = false, is_over = false;
+  // The first ordinal whose outputs are not settled; UINT64_MAX: none.
+  std::atomic<uint64_t> oldest_owed{UINT64_MAX};
+};
+
+struct DealRun : StepRun {
+  StepResult advance(uint64_t ordinal) override; // of the first item of a firing: deals with all of them
+
+  GroupRun* group = nullptr; // built
+};
+
+struct GroupRun {
+  // The tick that an ordinal of the group's pace is of.
+  struct ItemPlace {
+    GiveRun* give = nullptr;
+    uint64_t ordinal = 0;
+  };
+  // [first ordinal & mask] of the pace
+  struct FiringPlace {
+    uint32_t count = 0; // items
+    uint32_t slot = 0;  // the collector's
+    int64_t begun_ns = 0;
+  };
+
+  // built
+  const plan::GroupPlan* plan = nullptr;
+  PaceRun* pace = nullptr;
+  std::vector<GiveRun*> gives; // those that there are
+
+  // head; read by the claimers of the group's segments once the firing is admitted
+  std::vector<ItemPlace> items;
+  std::vector<FiringPlace> firings;
+
+  // any, under the mutex
+  std::mutex mutex;
+  std::unique_ptr<batch::Rule> rule;
+  batch::Controller* controller = nullptr; // the rule, if it learns
+  std::unique_ptr<batch::Collector> collector;
+  uint32_t gives_open = 0; // streams that may still give
+
+  ItemPlace& item(uint64_t ordinal);
+  FiringPlace& firing(uint64_t first);
+};
+
+// Makes the groups of a run, once its steps and paces are there.
+void make_groups(RunState& run);
+// The head of a group's pace: admits the next firing. False if there is none now.
+bool admit_firing(PaceRun& pace);
+// The stream gives no more, for good or until its next epoch.
+void leave_group(GiveRun& give, bool for_good);
+
+} // namespace millrace::exec

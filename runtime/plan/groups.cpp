@@ -1,0 +1,187 @@
+// Finds groups and settles how they take their items; see groups.h.
+#include "plan/groups.h"
+
+#include <algorithm>
+#include <bit>
+
+#include "batch/collector.h"
+#include "graph/unfold.h"
+#include "plan/format_text.h"
+#include "plan/reachability.h"
+
+namespace millrace::plan {
+
+namespace {
+
+// Places of a firing if no handler takes several items a call, and if one does but nothing says how many.
+constexpr uint32_t kPlacesOfSingle = 8, kPlacesMost = 32;
+
+const graph::StreamSet& set_of(const Draft& draft, const GroupPlan& group) { return *draft.graph.find_set(group.set); }
+
+void refuse(const DraftHandler& handler, const std::string& what, const std::string& why, const std::string& edit) {
+  throw Failure(Error{code::bad_group,
+                      handler.declared->name + " (" + handler.info->type + ") " + what,
+                      handler.declared->place,
+                      {why},
+                      "",
+                      edit});
+}
+
+void check_handler(const DraftHandler& handler, const GroupPlan& group) {
+  if (handler.info->max_pending > 0)
+    refuse(handler, "takes items of '" + group.set + "', and answers later",
+           "an item's results are given back once the call has returned", "for_each: " + group.set);
+}
+
+// The group whose items the edge carries.
+const GroupPlan& group_of(const Draft& draft, const DraftEdge& edge) {
+  const std::string& name = draft.handlers[edge.enters ? edge.target : edge.source].declared->group;
+  return *std::find_if(draft.plan.groups.begin(), draft.plan.groups.end(),
+                       [&](const GroupPlan& group) { return group.name == name; });
+}
+
+void find_stream(const Draft& draft, DraftEdge& edge) {
+  const graph::StreamSet& set = set_of(draft, group_of(draft, edge));
+  const graph::Stream& stream = *set.find(edge.declared->item_of);
+  edge.stream = static_cast<uint32_t>(&stream - set.items.data());
+  const std::string clock = graph::clock_name(set, stream);
+  const auto& clocks = draft.graph.clocks;
+  const auto at =
+      std::find_if(clocks.begin(), clocks.end(), [&](const graph::Clock& known) { return known.name == clock; });
+  edge.stream_clock = static_cast<uint32_t>(at - clocks.begin());
+}
+
+} // namespace
+
+void find_groups(Draft& draft) {
+  for (uint32_t c = 0; c < draft.graph.clocks.size(); ++c) {
+    const graph::Clock& clock = draft.graph.clocks[c];
+    if (!clock.is_group) continue;
+    GroupPlan group;
+    group.name = graph::read_instance_name(clock.name).handler;
+    group.set = clock.set;
+    group.clock = c;
+    group.gives.assign(set_of(draft, group).items.size(), kNone);
+    for (uint32_t h = 0; h < draft.handlers.size(); ++h) {
+      const DraftHandler& handler = draft.handlers[h];
+      if (handler.declared->group != group.name || !handler.info) continue;
+      check_handler(handler, group);
+      group.handlers.push_back(h);
+    }
+    draft.plan.groups.push_back(std::move(group));
+  }
+  for (DraftEdge& edge : draft.edges)
+    if (edge.enters || edge.leaves) find_stream(draft, edge);
+}
+
+namespace {
+
+class Settling {
+ public:
+  Settling(Draft& draft, GroupPlan& group) : draft_(draft), group_(group) {
+    for (const uint32_t h : group.handlers)
+      if (draft.handlers[h].declared->batch) batch_ = &*draft.handlers[h].declared->batch;
+    for (const graph::Stream& stream : set_of(draft, group).items) {
+      const std::string name = graph::clock_name(set_of(draft, group), stream);
+      for (const Clock& clock : draft.plan.clocks)
+        if (clock.name == name) streams_.push_back(&clock);
+    }
+  }
+
+  void run() {
+    Clock& clock = draft_.plan.clocks[group_.clock];
+    clock.mode = graph::ClockMode::free;
+    clock.live = std::any_of(streams_.begin(), streams_.end(), [](const Clock* stream) { return stream->realtime(); });
+    settle_rule(clock.live);
+    settle_places();
+    group_.in_flight = batch_ && batch_->in_flight > 0 ? batch_->in_flight : lanes() > 1 ? kFiringsMax : 1;
+  }
+
+ private:
+  // The longest period of a stream.
+  int64_t period_ns() const {
+    int64_t longest = 0;
+    for (const Clock* stream : streams_)
+      if (stream->rate.numerator > 0)
+        longest = std::max(longest, 1'000'000'000 * stream->rate.denominator / stream->rate.numerator);
+    return longest > 0 ? longest : 1'000'000'000 / kNominalRate;
+  }
+
+  void settle_rule(bool realtime) {
+    group_.of_rows = batch_ && batch_->of_rows;
+    if (batch_ && batch_->is_fixed()) {
+      group_.rule = BatchRule::fixed;
+      group_.size = batch_->size;
+      // Without a time it would wait for ever for items that never come.
+      group_.wait_ns = batch_->wait_ns >= 0 ? batch_->wait_ns : realtime ? period_ns() : -1;
+    } else {
+      group_.rule = realtime ? BatchRule::learnt : BatchRule::free;
+    }
+    if (!realtime) return;
+    group_.budget_ns = batch_ && batch_->budget_ns > 0 ? batch_->budget_ns : period_ns();
+    const graph::Late late = batch_ ? batch_->late : graph::Late::automatic;
+    group_.drop_late = group_.rule == BatchRule::learnt && late != graph::Late::keep;
+  }
+
+  uint32_t lanes() const {
+    uint32_t lanes = 1;
+    for (const uint32_t h : group_.handlers) lanes = std::max(lanes, draft_.handlers[h].declared->concurrency);
+    return lanes;
+  }
+
+  void settle_places() {
+    if (batch_ && batch_->max > 0) {
+      group_.items_max = batch_->max;
+    } else if (group_.size > 0) {
+      group_.items_max = std::bit_ceil(group_.size);
+    } else {
+      uint32_t most = 0;
+      for (const uint32_t h : group_.handlers) most = std::max(most, std::bit_floor(draft_.handlers[h].info->items_max));
+      // No more than the streams may have inside at a time.
+      const auto inside = static_cast<uint32_t>(streams_.size()) * batch::kAllowanceMost;
+      group_.items_max = std::min({most > 0 ? most : kPlacesOfSingle, kPlacesMost, std::bit_ceil(inside)});
+    }
+    if (group_.size == 0) group_.size = group_.items_max;
+  }
+
+  Draft& draft_;
+  GroupPlan& group_;
+  const graph::Batch* batch_ = nullptr;
+  std::vector<const Clock*> streams_;
+};
+
+} // namespace
+
+void settle_groups(Draft& draft) {
+  for (GroupPlan& group : draft.plan.groups) Settling(draft, group).run();
+}
+
+void refuse_groups_over_nodes(const Draft& draft) {
+  for (const GroupPlan& group : draft.plan.groups) {
+    const DraftHandler& first = draft.handlers[group.handlers[0]];
+    const std::string& node = draft.options.nodes[first.node];
+    for (const uint32_t h : group.handlers) {
+      const DraftHandler& other = draft.handlers[h];
+      if (other.node != first.node)
+        refuse(other, "is of the group of " + first.declared->name + ", and on another node",
+               "a group is on one node: " + first.declared->name + " is on " + node + ", " + other.declared->name +
+                   " on " + draft.options.nodes[other.node],
+               "node: " + node);
+    }
+    for (const DraftEdge& edge : draft.edges) {
+      const bool is_its = (edge.enters || edge.leaves) && &group_of(draft, edge) == &group;
+      if (!is_its) continue;
+      const DraftHandler &source = draft.handlers[edge.source], &target = draft.handlers[edge.target];
+      const uint32_t home = draft.homes[edge.stream_clock];
+      if (source.node == first.node && target.node == first.node && home == first.node) continue;
+      const DraftHandler& elsewhere = source.node != first.node ? source : target.node != first.node ? target : source;
+      const std::string& there =
+          draft.options.nodes[elsewhere.node != first.node ? elsewhere.node : home];
+      refuse(first, "takes items of '" + group.set + "' on " + node + ", and " + elsewhere.declared->name + " is on " + there,
+             "items do not go over a link yet: a group, its streams' sources and all that reads its items are on one node",
+             "node: " + there);
+    }
+  }
+}
+
+} // namespace millrace::plan

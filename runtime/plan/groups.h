@@ -1,0 +1,16 @@
+// Groups of shared handlers while the plan is made. Private to runtime/plan.
+#pragma once
+
+#include "plan/draft.h"
+
+namespace millrace::plan {
+
+// Begins the plan of each group, and finds the stream that each edge into or out of a group is of. Throws Failure
+// MR0325 for what cannot take items.
+void find_groups(Draft& draft);
+// Sets how each group takes its items. Called once the clocks have their modes. Throws Failure.
+void settle_groups(Draft& draft);
+// Refuses a group over several nodes, and items that come from another node (MR0325).
+void refuse_groups_over_nodes(const Draft& draft);
+
+} // namespace millrace::plan
