@@ -29,7 +29,7 @@ struct GateView {
 };
 
 struct StepView {
-  std::string kind; // "source", "handler", "finish", "copy", "entry", "gate", "post", "resolve"
+  std::string kind; // "source", "handler", "finish", "copy", "entry", "gate", "post", "resolve", "give", "deal"
   std::string name; // the handler's, or a description: "copy video → sim:0"
 };
 
