@@ -1,5 +1,6 @@
 // Changes a graph by "handler.key=value", as --set gives it.
 #include <algorithm>
+#include <string_view>
 
 #include "graph/document.h"
 #include "graph/graph.h"
@@ -11,6 +12,50 @@ namespace millrace::graph {
 
 namespace {
 
+constexpr std::string_view kOfBatch = "batch.";
+
+bool is_of_batch(const std::string& key) { return key == "batch" || key.starts_with(kOfBatch); }
+
+// The same words, but the mistake is in the command and not in the text. `whose` has the key that the edit sets.
+Error as_of_command(const Error& of_text, const std::string& whose) {
+  Error error = as_assignment(of_text);
+  if (error.code != code::unknown_clock && error.code != code::unknown_node) error.code = code::bad_assigned_value;
+  if (error.edit.find('=') != std::string::npos) error.edit = whose + "." + error.edit;
+  return error;
+}
+
+Batch with_key(Batch batch, const std::string& name, const std::string& value, const Place& place) {
+  if (const auto* key = find_key(batch_keys(), name)) {
+    read_batch_key(batch, *key, value, place, place);
+    return batch;
+  }
+  const std::vector<std::string> known = names_of(batch_keys());
+  std::string list;
+  for (const std::string& key : known) list += (list.empty() ? "" : ", ") + key;
+  const std::string nearest = nearest_name(name, known);
+  throw Failure(Error{code::unknown_key,
+                      "'" + shown(name) + "' is no key of a batch",
+                      place,
+                      {"expected " + list},
+                      nearest,
+                      nearest.empty() ? "" : nearest + ": " + shown(value)});
+}
+
+// "batch" gives the size and nothing else, as the short form in a file does; "batch.budget" changes one key.
+void assign_batch(const Graph& graph, Handler& handler, const std::string& key, const std::string& value,
+                  const Place& place) {
+  const bool is_whole = key == "batch";
+  try {
+    check_batch(graph, handler, place);
+    Batch batch = is_whole ? read_batch_size(value, place)
+                           : with_key(handler.batch.value_or(Batch{}), key.substr(kOfBatch.size()), value, place);
+    batch.place = place;
+    handler.batch = std::move(batch);
+  } catch (const Failure& failure) {
+    throw Failure(as_of_command(failure.error(), handler.name + (is_whole ? "" : ".batch")));
+  }
+}
+
 void assign_key(const Graph& graph, Handler& handler, const std::string& key, const std::string& value,
                 const Place& place) {
   if (is_comment_key(key))
@@ -20,6 +65,7 @@ void assign_key(const Graph& graph, Handler& handler, const std::string& key, co
                         {},
                         "",
                         ""});
+  if (is_of_batch(key)) return assign_batch(graph, handler, key, value, place);
   const auto* reserved = find_key(handler_keys(), key);
   if (!reserved) {
     if (!is_type(key))
@@ -50,24 +96,20 @@ void assign_key(const Graph& graph, Handler& handler, const std::string& key, co
     if (key == "clock") check_clock(graph, handler, place);
     if (key == "node") check_node(graph, "'" + handler.name + "'", handler.node, place);
   } catch (const Failure& failure) {
-    // The same words, but the mistake is in the command and not in the text.
-    Error error = as_assignment(failure.error());
-    if (error.code != code::unknown_clock && error.code != code::unknown_node) error.code = code::bad_assigned_value;
-    if (error.edit.find('=') != std::string::npos) error.edit = handler.name + "." + error.edit;
-    throw Failure(std::move(error));
+    throw Failure(as_of_command(failure.error(), handler.name));
   }
 }
 
 // "draw@gate7.thickness=3": the stream's own value.
 void assign_field(Graph& graph, const Handler& handler, const std::string& stream, const std::string& key,
                   const std::string& value, const Place& place) {
-  if (find_key(handler_keys(), key) || !is_type(key))
+  if (find_key(handler_keys(), key) || is_of_batch(key) || !is_type(key))
     throw Failure(Error{code::assignment_to_fixed_key,
                         "'" + shown(key) + "' cannot be set for one stream",
                         place,
                         {"a stream has values of its own for parameters"},
                         "",
-                        "--set " + handler.name + "." + shown(key + "=" + value)});
+                        is_of_batch(key) ? "" : "--set " + handler.name + "." + shown(key + "=" + value)});
   for (StreamSet& set : graph.streams) {
     if (set.name != handler.for_each) continue;
     for (Stream& item : set.items) {

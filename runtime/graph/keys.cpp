@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
 
 #include "graph/limits.h"
 #include "graph/quantity.h"
@@ -18,6 +19,9 @@ constexpr int64_t kQueueDepthMax = 65'536;
 constexpr int64_t kEveryMax = 1'000'000;
 // More instances than any machine of today has cores.
 constexpr int64_t kConcurrencyMax = 1024;
+// The largest bucket that firings are made for. On an H200 a detector of 27 GFLOP took 121 us for each of 32 items and
+// 120 us for each of 64.
+constexpr int64_t kBatchMax = 64;
 
 template <class Enum>
 Enum as(const Setting& setting) {
@@ -37,6 +41,7 @@ const std::vector<std::string> kOnErrors = {"fail", "skip", "restart", "bypass"}
 const std::vector<std::string> kClockModes = {"automatic", "realtime", "free", "source"};
 const std::vector<std::string> kOnStreamErrors = {"end", "fail", "restart"}; // in the order of the enum
 const std::vector<std::string> kDeliveries = {"live", "reliable"};           // after automatic, which is no word
+const std::vector<std::string> kLates = {"drop", "keep"};                    // as above
 
 Error wrong(int code, const KeyInfo& key, const std::string& text, const Place& place, std::string expected) {
   Error error{code, "'" + key.name + "' cannot be '" + shown(text) + "'", place, {}, "", key.name + ": " + key.example};
@@ -116,6 +121,20 @@ std::string read_device(const KeyInfo& key, const std::string& text, const Place
   throw Failure(wrong(code::wrong_kind_of_value, key, text, place, "devices: cpu, cuda:N, sim:N"));
 }
 
+// Refuses a number that is no bucket.
+void check_power_of_two(const KeyInfo& key, const std::string& text, const Place& place) {
+  const auto number = read_whole(text);
+  if (!number) return; // read_setting() refuses it
+  const int64_t within = std::clamp(*number, key.min, key.max);
+  const auto below = static_cast<int64_t>(std::bit_floor(static_cast<uint64_t>(within)));
+  if (below == *number) return;
+  const int64_t nearest = within - below <= 2 * below - within ? below : 2 * below;
+  Error error = wrong(code::number_out_of_range, key, text, place,
+                      "a power of two from " + std::to_string(key.min) + " to " + std::to_string(key.max));
+  error.edit = key.name + ": " + std::to_string(nearest);
+  throw Failure(std::move(error));
+}
+
 } // namespace
 
 const std::vector<KeyInfo>& top_keys() {
@@ -176,7 +195,9 @@ const std::vector<Key<Handler>>& handler_keys() {
       {{"on_error", Takes::word, "what follows when the handler fails", "skip", 0, 0, kOnErrors},
        [](Handler& h, const Setting& s) { h.on_error = as<OnError>(s); },
        [](const Handler& h) { return word_unless(h.on_error, OnError::fail, kOnErrors); }},
-      {{"batch", Takes::not_yet, "running over several items at once", ""}},
+      {{"batch", Takes::shape,
+        "how many items of all streams the handler takes together: a number, or keys by which it is fixed or learnt",
+        "{ budget: 50ms, max: 32 }"}},
       {{"budget",
         Takes::durations,
         "how long process or finish may take before the handler is named; after a slash: probe, configure, start, "
@@ -208,6 +229,66 @@ const std::vector<Key<Handler>>& handler_keys() {
        [](Handler& h, const Setting& s) { h.concurrency = count_of(s); },
        [](const Handler& h) { return unless(h.concurrency, 0); }},
       {{"priority", Takes::not_yet, "which handler goes first when several compete for a core or device", ""}},
+  };
+  return keys;
+}
+
+const std::vector<Key<Batch>>& batch_keys() {
+  static const std::vector<Key<Batch>> keys = {
+      {{"size", Takes::whole, "how many items are waited for", "16", 1, kBatchMax, {}},
+       [](Batch& b, const Setting& s) { b.size = count_of(s); },
+       [](const Batch& b) { return unless(b.size, 0); }},
+      {{"wait",
+        Takes::duration,
+        "how long the oldest item waits for the others at most; left out, a period",
+        "5ms",
+        0,
+        kDurationNsMax,
+        {}},
+       [](Batch& b, const Setting& s) { b.wait_ns = s.number; },
+       [](const Batch& b) { return b.wait_ns < 0 ? "" : write_duration(b.wait_ns); }},
+      {{"budget",
+        Takes::duration,
+        "how long it may take from an item's arrival to its result; how many items are waited for is learnt",
+        "50ms",
+        1,
+        kDurationNsMax,
+        {}},
+       [](Batch& b, const Setting& s) { b.budget_ns = s.number; },
+       [](const Batch& b) { return b.budget_ns == 0 ? "" : write_duration(b.budget_ns); }},
+      {{"max",
+        Takes::whole,
+        "how many items are taken together at most, a power of two; left out, as many as the handlers can",
+        "32",
+        1,
+        kBatchMax,
+        {}},
+       [](Batch& b, const Setting& s) { b.max = count_of(s); },
+       [](const Batch& b) { return unless(b.max, 0); }},
+      {{"in_flight",
+        Takes::whole,
+        "how many batches may be under way at a time; left out, the plan decides",
+        "2",
+        1,
+        2,
+        {}},
+       [](Batch& b, const Setting& s) { b.in_flight = count_of(s); },
+       [](const Batch& b) { return unless(b.in_flight, 0); }},
+      {{"late", Takes::word,
+        "what becomes of an item that cannot be done within the budget: drop, its outputs are empty; keep, it is done "
+        "all the same; left out, drop under a clock in real time and else keep",
+        "keep", 0, 0, kLates},
+       [](Batch& b, const Setting& s) { b.late = static_cast<Late>(s.number + 1); },
+       [](const Batch& b) { return b.late == Late::automatic ? "" : kLates[static_cast<size_t>(b.late) - 1]; }},
+      {{"of",
+        Takes::word,
+        "rows: an item counts as many places as it has rows; left out, it counts one",
+        "rows",
+        0,
+        0,
+        {"rows"}},
+       [](Batch& b, const Setting&) { b.of_rows = true; },
+       [](const Batch& b) { return b.of_rows ? std::string("rows") : ""; }},
   };
   return keys;
 }
@@ -490,6 +571,63 @@ void check_edge(const Edge& edge, const std::vector<Name>& given, const std::str
                         {"expected how far apart in media time the values may be"},
                         "",
                         "within: 20ms"});
+}
+
+void read_batch_key(Batch& batch, const Key<Batch>& key, const std::string& text, const Place& name,
+                    const Place& value) {
+  if (key.name == "max") check_power_of_two(key, text, value);
+  key.assign(batch, read_setting(key, text, value));
+  if (batch.is_fixed() && (batch.budget_ns > 0 || batch.late != Late::automatic)) {
+    const bool fixes = key.name == "size" || key.name == "wait";
+    const std::string other = fixes ? (batch.budget_ns > 0 ? "budget" : "late") : (batch.size > 0 ? "size" : "wait");
+    throw Failure(Error{code::conflicting_keys,
+                        "'" + key.name + "' and '" + other + "' of a batch exclude each other",
+                        name,
+                        {"with size and wait a batch is fixed, with budget and late it is learnt"},
+                        "",
+                        "leave '" + key.name + "' out"});
+  }
+  if (batch.max == 0 || batch.size <= batch.max) return;
+  const std::string size = std::to_string(batch.size), max = std::to_string(batch.max);
+  throw Failure(Error{code::number_out_of_range,
+                      "'size' of a batch is " + size + ", and its 'max' is " + max,
+                      value,
+                      {"expected a size of at most max"},
+                      "",
+                      key.name == "size" ? "size: " + max : "max: " + std::to_string(std::bit_ceil(batch.size))});
+}
+
+Batch read_batch_size(const std::string& text, const Place& place) {
+  KeyInfo key = *find_key(batch_keys(), "size");
+  key.name = "batch";
+  Batch batch;
+  try {
+    batch.size = count_of(read_setting(key, text, place));
+  } catch (const Failure& failure) {
+    Error error = failure.error();
+    error.notes.push_back("or keys: " + joined(names_of(batch_keys())));
+    throw Failure(std::move(error));
+  }
+  return batch;
+}
+
+void check_batch(const Graph& graph, const Handler& handler, const Place& place) {
+  const bool is_template = !handler.for_each.empty();
+  if (!is_template && !graph.streams.empty()) return;
+  if (is_template)
+    throw Failure(Error{code::conflicting_keys,
+                        "'" + handler.name + "' has 'for_each' and 'batch'",
+                        place,
+                        {"a template has an instance for each stream",
+                         "handlers outside the streams, which read templates, take items of all streams together"},
+                        "",
+                        "leave one of them out"});
+  throw Failure(Error{code::conflicting_keys,
+                      "'" + handler.name + "' has 'batch', and the pipeline has no 'streams:'",
+                      place,
+                      {"a batch is made of the items of several streams"},
+                      "",
+                      "leave 'batch' out"});
 }
 
 void check_clock(const Graph& graph, const Handler& handler, const Place& place) {

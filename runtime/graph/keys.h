@@ -55,6 +55,8 @@ struct Key : KeyInfo {
 // The top of the file has no owner of its own: its keys shape the graph.
 const std::vector<KeyInfo>& top_keys();
 const std::vector<Key<Handler>>& handler_keys();
+// The keys of a handler's `batch:`.
+const std::vector<Key<Batch>>& batch_keys();
 const std::vector<Key<Edge>>& edge_keys();
 const std::vector<Key<Clock>>& clock_keys();
 const std::vector<Key<Node>>& node_keys();
@@ -86,6 +88,15 @@ Setting read_devices(const KeyInfo& key, const Value& list, const std::string& f
 // Refuses keys of an edge that mean nothing without their policy (MR0215), and a policy without a key that it needs.
 // `given`: the names of the keys.
 void check_edge(const Edge& edge, const std::vector<Name>& given, const std::string& file);
+// Reads `text` as a key of `batch:`, and refuses what does not go with the keys that were read before. `name` and
+// `value` are the places of the key and of its value. Throws Failure MR0208, MR0211-MR0213, MR0215.
+void read_batch_key(Batch& batch, const Key<Batch>& key, const std::string& text, const Place& name,
+                    const Place& value);
+// Reads the short form `batch: 16`, which gives the size alone. Throws Failure MR0208, MR0211 at `place`.
+Batch read_batch_size(const std::string& text, const Place& place);
+// Refuses the `batch:` at `place` of a handler that takes no items: a template, or any where there are no streams
+// (MR0215).
+void check_batch(const Graph& graph, const Handler& handler, const Place& place);
 // Refuses a handler that names a clock which is not there (MR0315 at `place`, the place of the clock's name).
 void check_clock(const Graph& graph, const Handler& handler, const Place& place);
 // Refuses `node:` if the graph has no such node (MR0318 at `place`, the place of the node's name). `whose` is what has

@@ -329,6 +329,13 @@ class LineReader {
     keys_.insert({position, key});
     if (is_comment_key(key)) return;
     if (key == "name") return set_name(position, word);
+    if (key == "for_each" || key == "batch" || key.starts_with("batch."))
+      throw Failure(Error{code::conflicting_keys,
+                          "'" + shown(key) + "' needs streams, and a one-line pipeline has none",
+                          word.place,
+                          {"a pipeline file may have 'streams:'"},
+                          "",
+                          "leave '" + shown(key) + "' out"});
     if (const auto* reserved = find_key(handler_keys(), key)) {
       if (reserved->takes == Takes::not_yet) refuse_not_yet(*reserved, word.place);
       if (reserved->takes == Takes::shape)

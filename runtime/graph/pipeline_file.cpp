@@ -45,6 +45,10 @@ class Reader : TreeReader {
     read_handlers(*handlers);
     for (const auto& named : clock_places_) // no structured binding: clang 14 does not capture one
       attempt(kept_, [&] { check_clock(graph_, graph_.handlers[named.first], named.second); });
+    if (!root.find("streams") || !graph_.streams.empty()) // else they were refused, and are no further mistakes
+      for (Handler& handler : graph_.handlers)
+        if (handler.batch && !attempt(kept_, [&] { check_batch(graph_, handler, handler.batch->place); }))
+          handler.batch.reset();
     const bool nodes_refused = root.find("nodes") && graph_.nodes.empty(); // then the names are no further mistakes
     if (nodes_refused) nodes_named_.clear();
     for (const NodeNamed& named : nodes_named_)
@@ -230,6 +234,7 @@ class Reader : TreeReader {
   void read_handler_key(Handler& handler, const Name& name, const Value& value) {
     if (is_comment_key(name.text)) return;
     const auto* key = find_key(handler_keys(), name.text);
+    if (!key && name.text.starts_with("batch.")) refuse_dotted(name, value);
     // A key that is not reserved is a parameter.
     if (!key) return read_nested(handler.params, kParams, name.text, name, value);
     if (name.text == "clock") clock_places_.emplace_back(graph_.handlers.size(), place(value.at));
@@ -247,6 +252,11 @@ class Reader : TreeReader {
       }
       return;
     }
+    if (name.text == "batch") {
+      handler.batch = read_batch(*key, value);
+      handler.batch->place = place(name.at);
+      return;
+    }
     if (name.text == "for_each") {
       handler.for_each = scalar(*key, value).text;
       handler.for_each_place = place(value.at);
@@ -261,6 +271,44 @@ class Reader : TreeReader {
                           {"expected family.name"},
                           "",
                           "type: " + key->example});
+  }
+
+  Batch read_batch(const KeyInfo& batch_key, const Value& value) const {
+    const bool is_scalar = value.kind == Value::Kind::scalar, is_duration = is_scalar && read_duration(value.text);
+    if (is_scalar && !is_duration) return read_batch_size(value.text, place(value.at));
+    const std::string edit = "batch: " + (is_duration ? "{ budget: " + shown(value.text) + " }" : batch_key.example);
+    expect(value, Value::Kind::map, "'batch'", "a number of items, or keys such as budget and max", edit);
+    Batch batch;
+    bool is_empty = true;
+    for (size_t i = 0; i < value.names.size(); ++i) {
+      if (is_comment_key(value.names[i].text)) continue;
+      const auto* key = find_key(batch_keys(), value.names[i].text);
+      if (!key) refuse_key(value.names[i], value.items[i], "a batch", batch_keys());
+      read_batch_key(batch, *key, scalar(*key, value.items[i]).text, place(value.names[i].at),
+                     place(value.items[i].at));
+      is_empty = false;
+    }
+    if (!is_empty) return batch;
+    std::string list;
+    for (const auto& key : batch_keys()) list += (list.empty() ? "" : ", ") + key.name;
+    throw Failure(Error{code::wrong_kind_of_value,
+                        "'batch' has no keys",
+                        place(value.at),
+                        {"expected one or more of " + list},
+                        "",
+                        edit});
+  }
+
+  // Names joined by dots are parameters.
+  [[noreturn]] void refuse_dotted(const Name& name, const Value& value) const {
+    const std::string key = name.text.substr(name.text.find('.') + 1);
+    throw Failure(
+        Error{code::unknown_key,
+              "'" + shown(name.text) + "' is no key of a handler",
+              place(name.at),
+              {"the keys of a batch stand in a map of their own"},
+              "",
+              "batch: { " + shown(key) + ": " + (value.kind == Value::Kind::scalar ? shown(value.text) : "…") + " }"});
   }
 
   static bool is_reference(const Value& value) {

@@ -87,8 +87,27 @@ Json handler() {
   schema["additionalProperties"] = {{"type", {"string", "number", "boolean", "array", "object"}}};
   shape(schema, "type", type_name());
   shape(schema, "input", ref("input"));
+  const KeyInfo& size = *find_key(batch_keys(), "size");
+  const Json items = {{"type", "integer"}, {"minimum", size.min}, {"maximum", size.max}};
+  shape(schema, "batch", {{"anyOf", {items, ref("batch")}}});
   shape(schema, "for_each", ref("name"));
+  schema["not"] = {{"required", {"for_each", "batch"}}};
   shape(schema, "inputs", {{"type", "object"}, {"propertyNames", ref("name")}, {"additionalProperties", ref("input")}});
+  return schema;
+}
+
+Json batch() {
+  Json schema = object(batch_keys());
+  schema["minProperties"] = 1;
+  Json sizes;
+  const KeyInfo& max = *find_key(batch_keys(), "max");
+  for (int64_t size = max.min; size <= max.max; size *= 2) sizes.push_back(size);
+  shape(schema, "max", {{"enum", sizes}});
+  for (const char* fixed : {"size", "wait"})
+    for (const char* learnt : {"budget", "late"}) {
+      const Json both = {{"required", {fixed, learnt}}};
+      schema["not"]["anyOf"].push_back(both);
+    }
   return schema;
 }
 
@@ -152,6 +171,7 @@ std::string json_schema() {
   definitions["clock"] = object(clock_keys());
   definitions["node"] = object(node_keys());
   definitions["streams"] = stream_set();
+  definitions["batch"] = batch();
   definitions["handler"] = handler();
   return schema.dump(2) + "\n";
 }

@@ -48,12 +48,20 @@ std::string reference(const Edge& edge) {
   return scalar(edge.source + (edge.source_port.empty() ? "" : "." + edge.source_port));
 }
 
-std::string entry(const Edge& edge) {
-  std::string keys;
-  for (const auto& key : edge_keys())
+// "policy: latest, lag: 2"
+template <class Owner>
+std::string keys_in_line(const std::vector<Key<Owner>>& keys, const Owner& owner) {
+  std::string line;
+  for (const auto& key : keys)
     if (key.written)
-      if (const std::string text = key.written(edge); !text.empty()) keys += ", " + key.name + ": " + scalar(text);
-  return keys.empty() ? reference(edge) : "{ from: " + reference(edge) + keys + " }";
+      if (const std::string text = key.written(owner); !text.empty())
+        line += (line.empty() ? "" : ", ") + key.name + ": " + scalar(text);
+  return line;
+}
+
+std::string entry(const Edge& edge) {
+  const std::string keys = keys_in_line(edge_keys(), edge);
+  return keys.empty() ? reference(edge) : "{ from: " + reference(edge) + ", " + keys + " }";
 }
 
 // One entry, or a list of them.
@@ -105,6 +113,12 @@ void write_keys(const std::vector<Key<Owner>>& keys, const Owner& owner, const s
         out += indent + key.name + ": " + (is_written_out(key) ? text : scalar(text)) + "\n";
 }
 
+void write_handler_keys(const Handler& handler, const std::string& indent, std::string& out) {
+  write_keys(handler_keys(), handler, indent, out);
+  const std::string batch = handler.batch ? keys_in_line(batch_keys(), *handler.batch) : "";
+  if (!batch.empty()) out += indent + "batch: { " + batch + " }\n";
+}
+
 void write_clocks(const Graph& graph, std::string& out) {
   const bool named = !graph.clocks.empty() && !graph.clocks[0].name.empty();
   if (named) out += "clocks:\n";
@@ -142,7 +156,7 @@ void write_streams(const Graph& graph, std::string& out) {
 // Everything that a handler says, as a file has it: two handlers are the same if these texts are.
 std::string all_of(const Handler& handler) {
   std::string text = handler.name + "\n" + handler.type + "\n";
-  write_keys(handler_keys(), handler, "", text);
+  write_handler_keys(handler, "", text);
   for (const Param& param : handler.params) text += param.name + "=" + quoted(param.text) + "\n";
   return text;
 }
@@ -160,7 +174,7 @@ std::string to_yaml(const Graph& graph) {
   for (const Handler& handler : graph.handlers) {
     out += "  " + scalar(handler.name) + ":\n    type: " + scalar(handler.type) + "\n";
     write_inputs(handler, edges, out);
-    write_keys(handler_keys(), handler, "    ", out);
+    write_handler_keys(handler, "    ", out);
     for (const Param& param : handler.params) out += "    " + scalar(param.name) + ": " + scalar(param.text) + "\n";
   }
   return out;

@@ -23,6 +23,18 @@ handlers:
 Graph with_handler(const std::string& keys) {
   return parse_yaml("version: 1\nclocks: { left: {}, right: {} }\nhandlers: { a: { type: t.a, " + keys + " } }", "f");
 }
+// The batch of a handler that reads a template; mistakes elsewhere do not count.
+Batch batch_of(const std::string& value) {
+  const std::string text =
+      "version: 1\nstreams: { cameras: { items: [a, b] } }\nhandlers: { video: { type: t.v, for_each: cameras },\n"
+      "            detect: { type: t.d, input: video, batch: " +
+      value + " } }";
+  std::vector<Error> kept;
+  const Graph graph = parse_yaml(text, "f", &kept);
+  for (const Error& error : kept)
+    if (error.code != code::bad_stream_edge) throw Failure(error);
+  return graph.handlers.at(1).batch.value();
+}
 Edge edge_of(const std::string& input) { return with_handler("input: " + input).edges.at(0); }
 std::string param_of(const std::string& value) { return with_handler("p: " + value).handlers.at(0).params.at(0).text; }
 int code_of(const std::string& text) {
@@ -116,6 +128,67 @@ TEST_CASE("reserved keys of a handler are read into its fields") {
   CHECK(handler.patience_ns == 120'000'000'000);
   CHECK(handler.concurrency == 3);
   CHECK(handler.params.empty());
+}
+
+TEST_CASE("a batch is read as a size, or by its keys") {
+  const Batch sized = batch_of("16");
+  CHECK(sized.size == 16);
+  CHECK(sized.is_fixed());
+  CHECK(sized.wait_ns == -1);
+  CHECK(sized.max == 0);
+  const Batch fixed = batch_of("{ size: 3, wait: 0ms, max: 4, in_flight: 1, of: rows }");
+  CHECK(fixed.size == 3);
+  CHECK(fixed.wait_ns == 0);
+  CHECK(fixed.max == 4);
+  CHECK(fixed.in_flight == 1);
+  CHECK(fixed.of_rows);
+  CHECK(fixed.late == Late::automatic);
+  const Batch learnt = batch_of("{ budget: 50ms, x-why: measured, max: 32, late: keep, in_flight: 2 }");
+  CHECK_FALSE(learnt.is_fixed());
+  CHECK(learnt.budget_ns == 50'000'000);
+  CHECK(learnt.max == 32);
+  CHECK(learnt.late == Late::keep);
+  CHECK(learnt.in_flight == 2);
+  CHECK_FALSE(learnt.of_rows);
+  CHECK(batch_of("{ late: drop }").late == Late::drop);
+  CHECK(batch_of("{ wait: 5ms }").is_fixed());
+  CHECK(learnt.place.line == 4);
+  CHECK(learnt.place.column == 48); // of the key
+}
+
+TEST_CASE("the most of a batch is a power of two, and the nearest one is given for another number") {
+  const auto edit_for = [](const std::string& max) {
+    try {
+      batch_of("{ max: " + max + " }");
+    } catch (const Failure& failure) {
+      CHECK(failure.error().code == code::number_out_of_range);
+      return failure.error().edit;
+    }
+    return std::string("none");
+  };
+  for (const char* power : {"1", "2", "4", "8", "16", "32", "64"}) CHECK(edit_for(power) == "none");
+  CHECK(edit_for("0") == "max: 1");
+  CHECK(edit_for("-9223372036854775808") == "max: 1");
+  CHECK(edit_for("3") == "max: 2"); // as far as 4, and within what was said
+  CHECK(edit_for("5") == "max: 4");
+  CHECK(edit_for("7") == "max: 8");
+  CHECK(edit_for("47") == "max: 32");
+  CHECK(edit_for("49") == "max: 64");
+  CHECK(edit_for("65") == "max: 64");
+  CHECK(edit_for("9223372036854775807") == "max: 64");
+}
+
+TEST_CASE("streams that were refused are no further mistake of a batch") {
+  std::vector<Error> kept;
+  const std::string handlers = "handlers: { a: { type: t.a, batch: 4 } }";
+  parse_yaml("version: 1\nstreams: []\n" + handlers, "f", &kept);
+  REQUIRE(kept.size() == 1);
+  CHECK(kept[0].code == code::wrong_kind_of_value);
+  kept.clear();
+  const Graph graph = parse_yaml("version: 1\n" + handlers, "f", &kept);
+  REQUIRE(kept.size() == 1);
+  CHECK(kept[0].code == code::conflicting_keys);
+  CHECK_FALSE(graph.handlers.at(0).batch.has_value());
 }
 
 TEST_CASE("keys of an edge are read into its fields") {

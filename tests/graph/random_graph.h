@@ -1,6 +1,8 @@
 // Random graphs that a pipeline file can say, and texts that are nearly right: the same for the same seed.
 #pragma once
 
+#include <algorithm>
+#include <bit>
 #include <random>
 #include <string>
 
@@ -33,6 +35,21 @@ class RandomGraph {
     for (int64_t n = up_to(6); n > 0; --n)
       all += kPieces[static_cast<size_t>(up_to(static_cast<int64_t>(kPieces.size()) - 1))];
     return all;
+  }
+
+  // Of one key or more: fixed, or learnt.
+  Batch batch() {
+    Batch batch;
+    const bool is_fixed = up_to(1) == 0;
+    if (is_fixed && often()) batch.size = static_cast<uint32_t>(1 + up_to(63));
+    if (is_fixed && (batch.size == 0 || often())) batch.wait_ns = up_to(3'600'000'000'000);
+    if (!is_fixed && often()) batch.budget_ns = 1 + up_to(3'599'999'999'999);
+    if (!is_fixed) batch.late = static_cast<Late>(up_to(2));
+    const bool is_empty = !is_fixed && batch.budget_ns == 0 && batch.late == Late::automatic;
+    if (is_empty || often()) batch.max = std::bit_ceil(std::max(batch.size, static_cast<uint32_t>(1 + up_to(63))));
+    if (often()) batch.in_flight = static_cast<uint32_t>(1 + up_to(1));
+    batch.of_rows = seldom();
+    return batch;
   }
 
   Graph graph() {

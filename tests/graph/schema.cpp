@@ -44,6 +44,7 @@ TEST_CASE("each key's example is read by the parser as its key takes it") {
     }
   };
   check(handler_keys());
+  check(batch_keys());
   check(edge_keys());
   check(clock_keys());
   check(node_keys());

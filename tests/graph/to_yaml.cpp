@@ -9,6 +9,21 @@
 using namespace millrace;
 using namespace millrace::graph;
 
+namespace {
+
+// A template and a handler that takes its items.
+Graph graph_with(const std::optional<Batch>& batch) {
+  std::vector<Error> kept; // mistakes elsewhere do not count
+  Graph graph = parse_yaml(
+      "version: 1\nstreams: { cameras: { items: [gate, hall] } }\n"
+      "handlers: { video: { type: t.video, for_each: cameras }, detect: { type: t.detect, input: video } }",
+      "f", &kept);
+  graph.handlers.at(1).batch = batch;
+  return graph;
+}
+
+} // namespace
+
 TEST_CASE("random graphs come back from their files as they were") {
   for (uint32_t seed = 1; seed <= 500; ++seed) {
     const Graph graph = RandomGraph(seed).graph();
@@ -70,6 +85,40 @@ handlers:
     input: { from: video, delivery: live }
 )";
   CHECK(to_yaml(parse_yaml(text, "f")) == text);
+}
+
+TEST_CASE("random batches come back from their files as they were") {
+  for (uint32_t seed = 1; seed <= 500; ++seed) {
+    const Graph graph = graph_with(RandomGraph(seed).batch());
+    const std::string text = to_yaml(graph);
+    INFO("seed " << seed << "\n" << text);
+    REQUIRE(text.find("    batch: { ") != std::string::npos);
+    std::vector<Error> kept; // the batch's own mistakes would leave it out
+    const Graph back = parse_yaml(text, "f", &kept);
+    REQUIRE(same(graph, back));
+    REQUIRE(to_yaml(back) == text);
+  }
+}
+
+TEST_CASE("batches that differ in any key are not the same") {
+  const auto with = [](void (*change)(Batch&)) {
+    Batch batch;
+    change(batch);
+    return graph_with(batch);
+  };
+  const std::vector<Graph> all = {
+      graph_with({}),
+      with([](Batch& b) { b.size = 8; }),
+      with([](Batch& b) { b.wait_ns = 0; }),
+      with([](Batch& b) { b.budget_ns = 1; }),
+      with([](Batch& b) { b.max = 8; }),
+      with([](Batch& b) { b.in_flight = 1; }),
+      with([](Batch& b) { b.late = Late::drop; }),
+      with([](Batch& b) { b.late = Late::keep; }),
+      with([](Batch& b) { b.of_rows = true; }),
+  };
+  for (size_t i = 0; i < all.size(); ++i)
+    for (size_t j = 0; j < all.size(); ++j) CHECK(same(all[i], all[j]) == (i == j));
 }
 
 TEST_CASE("graphs that differ in anything but places are not the same") {
