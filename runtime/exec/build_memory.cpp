@@ -49,8 +49,10 @@ std::map<uint32_t, Pack> packs_of(const plan::Plan& plan) {
 }
 
 // True if the host keeps the records of this ring's values apart from their blocks. It does so for rings of a device
-// whose bodies enqueue, and for rings that such a device copies down to the host or writes there.
+// whose bodies enqueue, for rings that such a device copies down to the host or writes there, and for rings whose items
+// lie side by side.
 bool needs_records(const plan::Plan& plan, const plan::Ring& ring) {
+  if (ring.dense) return true; // rows lie over the room of records
   if (!plan.in_host_memory(ring.domain)) return plan.domains[ring.domain].records_on_host;
   const plan::Step& producer = plan.steps[plan.outputs[ring.output].step];
   return plan.domains[producer.domain].records_on_host;

@@ -12,6 +12,7 @@
 #include "exec/copy_step.h"
 #include "exec/finish_step.h"
 #include "exec/group.h"
+#include "exec/items_run.h"
 #include "exec/pending.h"
 #include "exec/region.h"
 #include "exec/run_state.h"
@@ -171,6 +172,26 @@ void fill_handler(RunState& run, HandlerRun& step) {
 
 void fill(RunState& run, HandlerRun& step) { fill_handler(run, step); }
 
+void fill(RunState& run, ItemsRun& step) {
+  fill_handler(run, step);
+  const plugin::HandlerInfo& info = step.instance->info();
+  const uint32_t most = step.pace->plan->places;
+  step.takes_firings = true;
+  step.process_items = step.instance->table().process_items;
+  step.finish_items = step.instance->table().finish_items;
+  step.items_max = info.items_max;
+  step.places.resize(most);
+  step.ticks.resize(most);
+  for (ItemsRun::Place& place : step.places) {
+    place.call.lay_out(step.plan->inputs.size(), step.plan->outputs.size());
+    place.call.tick.context = &place.call.context;
+  }
+  for (const auto& port : info.ports)
+    if (!port.is_input()) step.is_dense_output.push_back(port.raw.flags & MR_PORT_DENSE);
+  for (const uint64_t bytes : step.plan->as<plan::HandlerStep>().gathers)
+    step.gathered.push_back(bytes > 0 ? std::make_unique<std::byte[]>(bytes) : nullptr);
+}
+
 void fill(RunState& run, BodyRun& step) {
   fill_handler(run, step);
   const plan::Step& plan = *step.plan;
@@ -221,8 +242,13 @@ struct MakeStep {
   SegmentRun& segment;
   uint32_t index;
 
-  void operator()(const plan::HandlerStep&) const {
-    segment.device ? make_step<BodyRun>(run, segment, index) : make_step<HandlerRun>(run, segment, index);
+  void operator()(const plan::HandlerStep& handler) const {
+    const plan::Plan& plan = run.epoch.plan;
+    const bool takes_items =
+        segment.pace->plan->kind == plan::PaceKind::batch && plan.type_of(plan.handlers[handler.handler]).items_max > 0;
+    segment.device ? make_step<BodyRun>(run, segment, index)
+    : takes_items  ? make_step<ItemsRun>(run, segment, index)
+                   : make_step<HandlerRun>(run, segment, index);
   }
   void operator()(const plan::SourceStep&) const { make_step<SourceRun>(run, segment, index); }
   void operator()(const plan::FinishStep&) const { make_step<FinishRun>(run, segment, index); }
@@ -312,8 +338,8 @@ void make_segments(RunState& run) {
   epoch.segments.reserve(epoch.plan.segments.size() +
                          epoch.plan.steps.size()); // a second cut adds some, and none may move in memory
   for (const plan::Segment& plan_segment : epoch.plan.segments) {
-    epoch.segments.push_back(make_segment(
-        run, plan_segment, uint64_t{plan_segment.lane} * epoch.plan.paces[plan_segment.pace].places));
+    epoch.segments.push_back(
+        make_segment(run, plan_segment, uint64_t{plan_segment.lane} * epoch.plan.paces[plan_segment.pace].places));
     for (uint32_t step : plan_segment.steps)
       std::visit(MakeStep{run, *epoch.segments.back(), step}, epoch.plan.steps[step].kind);
   }

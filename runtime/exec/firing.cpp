@@ -28,6 +28,8 @@ constexpr int64_t kShortCallNs = 2'000;
 // span in the trace.
 constexpr int64_t kTinyCallNs = 100;
 
+} // namespace
+
 bool ready(const HandlerRun& step, uint64_t ordinal) {
   for (const InputRun& input : step.inputs) {
     if (!input.output) continue;
@@ -51,20 +53,22 @@ void trace_call(HandlerRun& step, int64_t begin, int64_t end) {
   if (!step.trace) segment.traced_until = end;
 }
 
-// Traces a call that has returned. It began where the last one ended.
-void trace_flat_call(HandlerRun& step) {
-  SegmentRun& segment = *step.segment;
-  if (!step.tiny_calls) return trace_call(step, segment.traced_until, trace_ticks());
-  segment.tiny_steps[segment.tiny_calls++] = step.index;
-  if (segment.tiny_calls == kTinyCallsMax) trace_tiny_calls(segment);
-}
-
 void sample(HandlerRun& step, int64_t ns) {
   step.times.add(ns);
   if (step.life->calls() != kTimedAtFirst || step.times.quantile_ns(0.5) >= kShortCallNs) return;
   step.short_calls = true;
   step.tiny_calls = step.times.quantile_ns(0.5) < kTinyCallNs;
   flatten(step);
+}
+
+namespace {
+
+// Traces a call that has returned. It began where the last one ended.
+void trace_flat_call(HandlerRun& step) {
+  SegmentRun& segment = *step.segment;
+  if (!step.tiny_calls) return trace_call(step, segment.traced_until, trace_ticks());
+  segment.tiny_steps[segment.tiny_calls++] = step.index;
+  if (segment.tiny_calls == kTinyCallsMax) trace_tiny_calls(segment);
 }
 
 Cause cause_of(mr_status status) { return status == MR_ERROR ? Cause::error : Cause::silent; }
@@ -123,6 +127,39 @@ bool ready_again(HandlerRun& step, uint64_t ordinal) {
   return false;
 }
 
+} // namespace
+
+bool passes_over(HandlerRun& step, uint64_t ordinal) {
+  const mr_tick_info& info = step.pace->info(ordinal);
+  if (step.every > 1 && info.index % step.every != 0) {
+    Slot room;
+    for (InputRun& input : step.inputs)
+      if (input.repeat_last) read(step, input, ordinal, room); // each tick may bring a new last value
+    if (step.reads_queue) count_lost(step, ordinal, Cause::every);
+    settle_without_call(step, ordinal, Cause::every);
+    return true;
+  }
+  if (later_ticks_void(*step.run, info)) {
+    if (!step.deferred.empty()) drain_step(step); // it is not called any more: what it owes comes now or never
+    settle_empty(step, ordinal, Cause::failed);
+    return true;
+  }
+  Cause cause = Cause::silent;
+  if (!gather(step, ordinal, cause)) {
+    settle_without_call(step, ordinal, cause);
+    return true;
+  }
+  if (!step.deferred.empty() && !ready_again(step, ordinal)) {
+    settle_empty(step, ordinal, Cause::error);
+    return true;
+  }
+  if (is_up(step)) return false;
+  settle_empty(step, ordinal, Cause::restart);
+  return true;
+}
+
+namespace {
+
 StepResult run_handler(HandlerRun& step, uint64_t ordinal) {
   if (std::exchange(step.calling, false)) { // its virtual time has passed
     settle_call(step, ordinal);
@@ -136,28 +173,7 @@ StepResult run_handler(HandlerRun& step, uint64_t ordinal) {
     settle_empty(step, ordinal, Cause::busy);
     return StepResult::settled;
   }
-  if (step.every > 1 && info.index % step.every != 0) {
-    Slot room;
-    for (InputRun& input : step.inputs)
-      if (input.repeat_last) read(step, input, ordinal, room); // each tick may bring a new last value
-    if (step.reads_queue) count_lost(step, ordinal, Cause::every);
-    return settle_without_call(step, ordinal, Cause::every);
-  }
-  if (later_ticks_void(run, info)) {
-    if (!step.deferred.empty()) drain_step(step); // it is not called any more: what it owes comes now or never
-    settle_empty(step, ordinal, Cause::failed);
-    return StepResult::settled;
-  }
-  Cause cause = Cause::silent;
-  if (!gather(step, ordinal, cause)) return settle_without_call(step, ordinal, cause);
-  if (!step.deferred.empty() && !ready_again(step, ordinal)) {
-    settle_empty(step, ordinal, Cause::error);
-    return StepResult::settled;
-  }
-  if (!is_up(step)) {
-    settle_empty(step, ordinal, Cause::restart);
-    return StepResult::settled;
-  }
+  if (passes_over(step, ordinal)) return StepResult::settled;
   step.context.ordinal = ordinal;
   step.call_status = call(step, info);
   if (step.call_status == MR_END) run.stop();

@@ -8,6 +8,13 @@
 
 namespace millrace::exec {
 
+// True if everything that the firing waits for is there.
+bool ready(const HandlerRun& step, uint64_t ordinal);
+// Settles the tick if the handler is not called on it. Else false, and the inputs are in raw_inputs.
+bool passes_over(HandlerRun& step, uint64_t ordinal);
+// Notes the times of a call that has returned.
+void trace_call(HandlerRun& step, int64_t begin, int64_t end);
+void sample(HandlerRun& step, int64_t ns);
 // Fires by the fast way. False if this firing needs the other way; nothing has been done then.
 bool run_flat(HandlerRun& step, uint64_t ordinal);
 // Writes the tiny calls since the last look at the clock into the trace, each with an equal part of the time.

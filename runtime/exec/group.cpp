@@ -2,6 +2,7 @@
 #include "exec/group.h"
 
 #include <algorithm>
+#include <cstring>
 
 #include "batch/plain_rules.h"
 #include "exec/admission.h"
@@ -31,9 +32,8 @@ batch::ServiceCurve first_curve(const plan::Plan& plan, const plan::GroupPlan& g
 }
 
 int64_t period_ns(const plan::Clock& clock) {
-  return clock.realtime() && clock.rate.numerator > 0
-             ? 1'000'000'000 * clock.rate.denominator / clock.rate.numerator
-             : 0;
+  return clock.realtime() && clock.rate.numerator > 0 ? 1'000'000'000 * clock.rate.denominator / clock.rate.numerator
+                                                      : 0;
 }
 
 std::unique_ptr<batch::Rule> make_rule(const plan::Plan& plan, GroupRun& group) {
@@ -322,13 +322,28 @@ bool is_settled(const DealRun& deal, uint64_t ordinal) {
   });
 }
 
+// A copy of an item that lies among the others of its firing.
+Slot copied_out(OutputRun& output, uint64_t ordinal, const Slot& made) {
+  memory::Block& block = output.ring->take(ordinal);
+  *block.value = *made.value;
+  if (made.value->header.extent_bytes > 0) std::memcpy(block.data, made.data, made.value->header.extent_bytes);
+  return value_in(block);
+}
+
 void give_back(DealRun& deal, uint64_t ordinal) {
   const auto [give, of] = deal.group->item(ordinal);
   for (size_t o = 0; o < give->outputs.size(); ++o) {
     const Slot& made = deal.inputs[give->give->results[o]].output->at(ordinal);
-    Slot& slot = settle(*give->outputs[o], of, present(*deal.run, made) ? made : nothing(made.cause));
-    slot.presence_pending = false;
-    if (give->outputs[o]->holds) hold(slot);
+    OutputRun& output = *give->outputs[o];
+    if (!present(*deal.run, made)) {
+      settle(output, of, nothing(made.cause));
+    } else if (output.plan->owns) {
+      settle(output, of, copied_out(output, of, made));
+    } else {
+      Slot& slot = settle(output, of, made);
+      slot.presence_pending = false;
+      if (output.holds) hold(slot);
+    }
   }
   settle_item(*give, of);
 }

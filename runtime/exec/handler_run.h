@@ -26,9 +26,11 @@ struct SinkLatency;
 struct TickContext {
   HandlerRun* step = nullptr;
   uint64_t ordinal = 0;
-  BodyCall* body = nullptr;     // the body runs on a device
-  Deferred* deferred = nullptr; // the firing is published later
-  bool finishes = false;        // finish() on the host, of a body that enqueued
+  BodyCall* body = nullptr;       // the body runs on a device
+  Deferred* deferred = nullptr;   // the firing is published later
+  bool finishes = false;          // finish() on the host, of a body that enqueued
+  bool has_failed = false;        // an item of a call of several: it, or the call, has failed
+  std::string* failure = nullptr; // an item of such a call: the sentence of its own failure
 };
 
 // The arguments of a handler's call.

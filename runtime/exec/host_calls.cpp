@@ -5,6 +5,7 @@
 #include "exec/body.h"
 #include "exec/failure.h"
 #include "exec/firing.h"
+#include "exec/items_run.h"
 #include "exec/pending.h"
 #include "exec/presence.h"
 
@@ -226,12 +227,28 @@ void fail(void* instance, const char* sentence) {
   fail_outside_calls(*step, sentence);
 }
 
-// Bodies are called with one item.
 mr_status allocate_items(mr_tick* const* items, uint32_t count, uint32_t output, const uint64_t* bytes) {
-  return count == 1 ? allocate(items[0], output, bytes[0]) : MR_ERROR;
+  HandlerRun& step = *context_of(items[0]).step;
+  if (!has_output(*items[0], output)) return refuse_output(*items[0], step, output);
+  auto* const several = context_of(items[0]).failure ? static_cast<ItemsRun*>(&step) : nullptr;
+  if (several && several->is_dense_output[output]) {
+    for (uint32_t i = 0; i < count; ++i)
+      if (bytes[i] > step.outputs[output]->ring->capacity())
+        return refuse(step, too_large(step, output, bytes[i], step.outputs[output]->ring->capacity()));
+    return allocate_side_by_side(*several, items, count, output, bytes);
+  }
+  for (uint32_t i = 0; i < count; ++i)
+    if (const mr_status status = allocate(items[i], output, bytes[i]); status != MR_OK) return status;
+  return MR_OK;
 }
 
-void fail_item(mr_tick* item, const char* sentence) { context_of(item).step->instance->set_error(sentence); }
+// In a call for one item the sentence is that of the call.
+void fail_item(mr_tick* item, const char* sentence) {
+  TickContext& context = context_of(item);
+  if (!context.failure) return context.step->instance->set_error(sentence);
+  *context.failure = sentence;
+  context.has_failed = true;
+}
 
 mr_host make_host() {
   mr_host host = plugin::basic_host();

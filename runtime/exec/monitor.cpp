@@ -111,7 +111,9 @@ std::vector<std::string> waiting_lines(const RunState& run) {
     const auto at = [](uint64_t ordinal) { return " (tick " + std::to_string(ordinal) + ")"; };
     const std::string tick = at(segment->progress.load());
     if (const auto [owing, ordinal] = owes(*segment); owing)
-      lines.push_back(owing->plan->name + (owing->plan->is<plan::GiveStep>() ? " waits for its item" : " has not published what it owes") + at(ordinal));
+      lines.push_back(owing->plan->name +
+                      (owing->plan->is<plan::GiveStep>() ? " waits for its item" : " has not published what it owes") +
+                      at(ordinal));
     if (const StepRun* step = segment->waiting_at.load()) {
       const std::string missing = missing_input(*step, segment->progress.load());
       lines.push_back(step->plan->name + " waits for " +

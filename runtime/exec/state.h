@@ -255,7 +255,7 @@ struct SegmentRun {
   bool device = false;
   std::mutex* submitting = nullptr; // RunState::submitting of its device
   std::vector<StepRun*> steps;
-  uint64_t stride = 1;                 // from one ordinal of it to the next: its lanes, in a group's pace their places
+  uint64_t stride = 1; // from one ordinal of it to the next: its lanes, in a group's pace their places
   std::vector<PendingStep> pending_steps; // those whose outputs may be settled later
 
   const StepStamps* first = nullptr; // the stamps that its first step needs: an ordinal that has one is admitted

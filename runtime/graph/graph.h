@@ -81,9 +81,9 @@ struct Handler {
   int64_t patience_ns = 0;  // for its other functions: the second time of `budget`; 0: the run's default
   uint32_t concurrency = 0; // stateless instances; 0: not given, which means one
   std::optional<Batch> batch;
-  bool refused = false;     // a part of it was refused and the error kept: the missing part causes no further errors
-  bool inserted = false;    // the plan inserted it because two formats do not match; it is in no text
-  Place place;              // place of its name
+  bool refused = false;  // a part of it was refused and the error kept: the missing part causes no further errors
+  bool inserted = false; // the plan inserted it because two formats do not match; it is in no text
+  Place place;           // place of its name
   Place type_place;
   Place for_each_place;
 };

@@ -280,13 +280,13 @@ class Unfolding {
   void join_group(Handler& handler, const Group& group) const {
     handler.group = group.name;
     if (!handler.clock.empty())
-      throw Failure(Error{code::conflicting_keys,
-                          "'" + handler.name + "' takes items of all streams of '" + group.set +
-                              "', and cannot name a clock",
-                          handler.place,
-                          {"an item has the time of its stream"},
-                          "",
-                          "leave 'clock' out"});
+      throw Failure(
+          Error{code::conflicting_keys,
+                "'" + handler.name + "' takes items of all streams of '" + group.set + "', and cannot name a clock",
+                handler.place,
+                {"an item has the time of its stream"},
+                "",
+                "leave 'clock' out"});
     handler.clock = group_clock(group);
   }
 
@@ -348,7 +348,7 @@ class Unfolding {
                         "'" + edge.target + "' takes items of '" + group.set + "', and reads '" + edge.source + "' " +
                             (is_own ? "by policy: " + find_key(edge_keys(), "policy")->written(edge)
                              : edge.policy == Policy::latest ? "of a group"
-                                                               : "from outside"),
+                                                             : "from outside"),
                         edge.place,
                         {is_own  ? "a group reads its streams by sync or latest"
                          : other ? "one stream's item is of that stream alone"
@@ -386,13 +386,14 @@ class Unfolding {
     if (from && from->find(stream)) return;
     const Place& place = edge.source_place.line > 0 ? edge.source_place : edge.place;
     if (!from)
-      throw Failure(Error{code::unknown_stream,
-                          "there is no '" + shown(edge.source) + "': '" + shown(source) +
-                              (by_name_.count(source) ? "' is no template" : "' is no handler"),
-                          place,
-                          {"NAME@STREAM is an instance of a handler with 'for_each:', or a stream's item of a shared one"},
-                          by_name_.count(source) ? "" : nearest_template(source),
-                          by_name_.count(source) ? source : ""});
+      throw Failure(
+          Error{code::unknown_stream,
+                "there is no '" + shown(edge.source) + "': '" + shown(source) +
+                    (by_name_.count(source) ? "' is no template" : "' is no handler"),
+                place,
+                {"NAME@STREAM is an instance of a handler with 'for_each:', or a stream's item of a shared one"},
+                by_name_.count(source) ? "" : nearest_template(source),
+                by_name_.count(source) ? source : ""});
     const std::string nearest = nearest_name(stream, stream_names(*from));
     throw Failure(Error{code::unknown_stream,
                         "'" + from->name + "' has no stream '" + shown(stream) + "'",

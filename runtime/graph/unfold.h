@@ -8,7 +8,8 @@
 //   boxes: { for_each: cameras, input: detect }          detect → boxes@gate7, boxes@hall    the stream's item
 //
 // Each stream has a clock of its own, named like it, with what `clocks:` says under the set's name, or else with what
-// `clock:` says. A group of handlers that take items has one too (find_groups.h). Messages, reports and to_yaml speak of what was written; this is the only place that makes instances.
+// `clock:` says. A group of handlers that take items has one too (find_groups.h). Messages, reports and to_yaml speak
+// of what was written; this is the only place that makes instances.
 #pragma once
 
 #include <string>
@@ -18,8 +19,8 @@
 
 namespace millrace::graph {
 
-// The graph itself if it has no streams. Throws Failure MR0203, MR0215, MR0216, MR0303, MR0320-MR0323, MR0325; with `kept`,
-// mistakes are added to it and what they concern is left out.
+// The graph itself if it has no streams. Throws Failure MR0203, MR0215, MR0216, MR0303, MR0320-MR0323, MR0325; with
+// `kept`, mistakes are added to it and what they concern is left out.
 Graph unfold(const Graph& written, std::vector<Error>* kept = nullptr);
 
 // As unfold() makes it: an instance of a template of the set for one of its streams. Throws Failure.

@@ -15,7 +15,8 @@ namespace {
 
 class Connecting {
  public:
-  explicit Connecting(Expansion& all) : all_(all), draft_(all.draft), plan_(all.plan), apart_(all.apart), far_(all), groups_(all) {}
+  explicit Connecting(Expansion& all)
+      : all_(all), draft_(all.draft), plan_(all.plan), apart_(all.apart), far_(all), groups_(all) {}
 
   void run() {
     for (uint32_t e = 0; e < draft_.edges.size(); ++e) connect(e);

@@ -39,4 +39,8 @@ struct GroupPlan {
   bool of_rows = false;
 };
 
+struct Plan;
+// The group of this clock.
+const GroupPlan& group_of(const Plan& plan, uint32_t clock);
+
 } // namespace millrace::plan

@@ -82,6 +82,13 @@ uint32_t GroupSteps::give(const DraftEdge& edge, const StepInput& input) {
   return at->second;
 }
 
+bool GroupSteps::lies_dense(const Output& output) const {
+  const Step& step = plan_.steps[output.step];
+  if (step.handler() == kNone || !plan_.on_host(step.domain)) return false;
+  const DraftHandler& handler = draft_.handlers[step.handler()];
+  return handler.info->ports[handler.output_port[output.port]].raw.flags & MR_PORT_DENSE;
+}
+
 uint32_t GroupSteps::result(const DraftEdge& edge) {
   const uint32_t group = group_out_of(edge);
   const uint32_t step = give_of(group, edge);
@@ -104,7 +111,8 @@ uint32_t GroupSteps::result(const DraftEdge& edge) {
   results.push_back(number);
   const Output source = plan_.outputs[from];
   const uint32_t output = all_.add_output(step, source.name, source.format, source.domain);
-  plan_.outputs[output].origin = from;
+  // Rows of a firing lie in one piece, which is free again once the next firings need it: items are copied out.
+  if (!lies_dense(source)) plan_.outputs[output].origin = from;
   plan_.outputs[output].connected = true;
   return output;
 }

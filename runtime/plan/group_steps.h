@@ -28,6 +28,7 @@ class GroupSteps {
   uint32_t give_of(uint32_t group, const DraftEdge& edge);
   void begin(uint32_t group);
   uint32_t allowance(const GroupPlan& group, uint32_t stream_clock) const;
+  bool lies_dense(const Output& output) const;
   bool leads_back(const GroupPlan& group) const;
 
   Expansion& all_;

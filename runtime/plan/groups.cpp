@@ -11,6 +11,11 @@
 
 namespace millrace::plan {
 
+const GroupPlan& group_of(const Plan& plan, uint32_t clock) {
+  return *std::find_if(plan.groups.begin(), plan.groups.end(),
+                       [&](const GroupPlan& group) { return group.clock == clock; });
+}
+
 namespace {
 
 // Places of a firing if no handler takes several items a call, and if one does but nothing says how many.
@@ -136,7 +141,8 @@ class Settling {
       group_.items_max = std::bit_ceil(group_.size);
     } else {
       uint32_t most = 0;
-      for (const uint32_t h : group_.handlers) most = std::max(most, std::bit_floor(draft_.handlers[h].info->items_max));
+      for (const uint32_t h : group_.handlers)
+        most = std::max(most, std::bit_floor(draft_.handlers[h].info->items_max));
       // No more than the streams may have inside at a time.
       const auto inside = static_cast<uint32_t>(streams_.size()) * batch::kAllowanceMost;
       group_.items_max = std::min({most > 0 ? most : kPlacesOfSingle, kPlacesMost, std::bit_ceil(inside)});
@@ -175,11 +181,12 @@ void refuse_groups_over_nodes(const Draft& draft) {
       const uint32_t home = draft.homes[edge.stream_clock];
       if (source.node == first.node && target.node == first.node && home == first.node) continue;
       const DraftHandler& elsewhere = source.node != first.node ? source : target.node != first.node ? target : source;
-      const std::string& there =
-          draft.options.nodes[elsewhere.node != first.node ? elsewhere.node : home];
-      refuse(first, "takes items of '" + group.set + "' on " + node + ", and " + elsewhere.declared->name + " is on " + there,
-             "items do not go over a link yet: a group, its streams' sources and all that reads its items are on one node",
-             "node: " + there);
+      const std::string& there = draft.options.nodes[elsewhere.node != first.node ? elsewhere.node : home];
+      refuse(
+          first,
+          "takes items of '" + group.set + "' on " + node + ", and " + elsewhere.declared->name + " is on " + there,
+          "items do not go over a link yet: a group, its streams' sources and all that reads its items are on one node",
+          "node: " + there);
     }
   }
 }

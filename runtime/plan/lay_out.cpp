@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <bit>
 #include <map>
+#include <numeric>
 #include <set>
 
 #include "memory/ring.h"
@@ -123,7 +124,7 @@ class Layout {
     }
     Clock& clock = plan_.clocks[pace.clock];
     if (pace.kind == PaceKind::batch) {
-      const GroupPlan& group = group_of(pace);
+      const GroupPlan& group = group_of(plan_, pace.clock);
       pace.places = group.items_max;
       pace.window = pace.room = pace.places * group.in_flight;
       return;
@@ -153,11 +154,6 @@ class Layout {
     // On a circle of clocks that room is for the ticks that other clocks hold.
     const bool has_room = clock.held_ns == 0 && !reads_owed_aside(plan_, pace.clock) && !is_spread(pace.clock);
     if (owing > 0 && has_room) pace.gap = 1 + (in_flight - 1) / static_cast<uint32_t>(owing);
-  }
-
-  const GroupPlan& group_of(const Pace& pace) const {
-    return *std::find_if(plan_.groups.begin(), plan_.groups.end(),
-                         [&](const GroupPlan& group) { return group.clock == pace.clock; });
   }
 
   // True if ticks of the clock go to far paces, whose levels are for what handlers owe without such room.
@@ -227,7 +223,7 @@ class Layout {
     if (output.owns) roots.insert(o);
     add_those_of(output.origin);
     if (step.is<EntryStep>() && plan_.paces[step.pace].kind == PaceKind::batch) // of one stream and of all others
-      for (const uint32_t give : group_of(plan_.paces[step.pace]).gives)
+      for (const uint32_t give : group_of(plan_, plan_.paces[step.pace].clock).gives)
         if (give != kNone) add_those_of(plan_.steps[give].inputs[output.port].output);
     if (output.forwards >= 0) add_those_of(step.inputs[static_cast<size_t>(output.forwards)].output);
     if (!output.owns && output.in_place >= 0) add_those_of(step.inputs[static_cast<size_t>(output.in_place)].output);
@@ -249,6 +245,11 @@ class Layout {
     ring.pack = output.pack;
     ring.capacity = capacity_of(output.format);
     const Pace& pace = plan_.paces[producer.pace];
+    ring.dense = pace.kind == PaceKind::batch && producer.handler() != kNone && plan_.on_host(producer.domain) &&
+                 (draft_.handlers[producer.handler()]
+                      .info->ports[draft_.handlers[producer.handler()].output_port[output.port]]
+                      .raw.flags &
+                  MR_PORT_DENSE);
     ring.length = pace.room;
     ring.reasons.push_back(std::to_string(pace.window) + " in flight");
     if (pace.room > pace.window) ring.reasons.push_back(std::to_string(pace.room - pace.window) + " for another cut");
@@ -260,8 +261,7 @@ class Layout {
       if (input->keeps > 0) hold(ring, input->keeps + 1 + issued, "kept by " + reader.name);
       if (input->repeat_last) hold(ring, 2 + issued, "repeated by " + reader.name);
       if (reader.is<GateStep>() || reader.is<PostStep>()) hold_for_channel(ring, reader);
-      if (reader.is<DealStep>())
-        hold_for_streams(ring, reader, static_cast<uint32_t>(input - reader.inputs.data()));
+      if (reader.is<DealStep>()) hold_for_streams(ring, reader, static_cast<uint32_t>(input - reader.inputs.data()));
       if (!plan_.on_host(reader.domain))
         ring.pinned = plan_.in_host_memory(ring.domain); // a device copies it or reads it there
     }
@@ -293,7 +293,7 @@ class Layout {
       const Step& step = plan_.steps[give];
       const std::vector<uint32_t>& results = step.as<GiveStep>().results;
       for (size_t o = 0; o < results.size(); ++o) {
-        if (results[o] != result) continue;
+        if (results[o] != result || plan_.outputs[step.outputs[o]].origin == kNone) continue; // copied out
         count += plan_.paces[step.pace].room + plan_.outputs[step.outputs[o]].retain + 1;
         ++streams;
       }
@@ -399,8 +399,12 @@ class Layout {
   void sum_memory() {
     for (const Ring& ring : plan_.rings)
       plan_.memory[plan_.domains[ring.domain].name] += ring.length * memory::block_bytes(ring.capacity);
-    for (const Step& step : plan_.steps)
-      if (step.scratch_bytes() > 0) plan_.memory[plan_.domains[step.domain].name] += step.scratch_bytes();
+    for (const Step& step : plan_.steps) {
+      uint64_t bytes = step.scratch_bytes();
+      if (const HandlerStep* called = step.called())
+        bytes = std::accumulate(called->gathers.begin(), called->gathers.end(), bytes);
+      if (bytes > 0) plan_.memory[plan_.domains[step.domain].name] += bytes;
+    }
   }
 
   struct Reading {

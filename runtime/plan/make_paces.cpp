@@ -54,8 +54,7 @@ class Grouping {
     decoupled_.assign(count, false);
     for (uint32_t h = 0; h < count; ++h) {
       const DraftHandler& handler = draft_.handlers[h];
-      const bool may_be =
-          !handler.takes_items && (handler.stage == 0 || plan_.clocks[handler.clock].realtime());
+      const bool may_be = !handler.takes_items && (handler.stage == 0 || plan_.clocks[handler.clock].realtime());
       decoupled_[h] = may_be && (!joined[h] || (only_leaves[h] && leaves[h]));
     }
     for (const DraftEdge& edge : draft_.edges) { // a reader on another node that waits needs every tick

@@ -28,8 +28,11 @@ class HandlerSteps {
       // A source on a device is called like any other body, and its clock counts its ticks for it.
       const bool asked = handler.is_source() && plan_.on_host(handler.domain);
       const bool enqueues = plan_.domains[handler.domain].bodies == Bodies::enqueued;
-      HandlerStep called{h, all_.ticks_owed(h)};
+      HandlerStep called;
+      called.handler = h;
+      called.owes = all_.ticks_owed(h);
       if (enqueues) called.scratch_bytes = handler.answers->scratch_bytes();
+      if (handler.takes_items && plan_.on_host(handler.domain)) called.gathers = gathers_of(handler);
       handler.step =
           all_.add_step(asked ? StepKind(SourceStep{called}) : StepKind(called), declared.name, handler.pace);
       Step& step = plan_.steps[handler.step];
@@ -66,6 +69,15 @@ class HandlerSteps {
   }
 
  private:
+  // Room for the rows of all items of a firing, by input; 0 if it is not dense.
+  std::vector<uint64_t> gathers_of(const DraftHandler& handler) const {
+    std::vector<uint64_t> gathers(handler.input_count, 0);
+    for (uint32_t i = 0; i < handler.input_count; ++i)
+      if (handler.info->ports[handler.input_port[i]].raw.flags & MR_PORT_DENSE)
+        gathers[i] = uint64_t{group_of(plan_, handler.clock).items_max} * capacity_of(handler.inputs[i]);
+    return gathers;
+  }
+
   // Adds the finish step of a GPU body. Readers of outputs on the host read them from this step, since finish() may
   // still write them.
   void add_finish(const DraftHandler& handler) {

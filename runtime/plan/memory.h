@@ -36,6 +36,7 @@ struct Ring {
   bool dynamic = false;
   uint64_t capacity = 0;
   bool pinned = false;
+  bool dense = false; // in a group's pace: the items of a firing may lie side by side, over the room of all its blocks
   uint32_t pack = kNone; // rings of one pack and domain lie block beside block, so that one copy moves all of a tick
   std::vector<std::string> reasons; // "3 in flight", "1 held by latest", …: the annotated sum
 };

@@ -136,11 +136,11 @@ MR_FIELDS(GroupPlan, name, set, clock, entry, deal, handlers, gives, items_max, 
 MR_FIELDS(Segment, pace, domain, lane, lanes, home, pinned, blocking, heavy, thread, steps)
 MR_FIELDS(Region, domain, slots, steps)
 MR_FIELDS(Output, step, port, name, domain, format, origin, pack, ring, retain, forwards, in_place, owns, connected)
-MR_FIELDS(Ring, output, domain, length, dynamic, capacity, pinned, pack, reasons)
+MR_FIELDS(Ring, output, domain, length, dynamic, capacity, pinned, dense, pack, reasons)
 MR_FIELDS(StepInput, output, delay, edge, required, initial_empty, repeat_last, keeps, calls)
-MR_FIELDS(HandlerStep, handler, owes, on_value, scratch_bytes)
+MR_FIELDS(HandlerStep, handler, owes, on_value, scratch_bytes, gathers)
 static_assert(sizeof(SourceStep) == sizeof(HandlerStep));
-NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(SourceStep, handler, owes, on_value, scratch_bytes) // derived: as its base
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(SourceStep, handler, owes, on_value, scratch_bytes, gathers) // derived: as its base
 MR_FIELDS(FinishStep, body)
 MR_FIELDS(CopyStep, readers, members, presumed)
 MR_FIELDS(GateStep, channel)
@@ -158,8 +158,8 @@ MR_FIELDS(DealStep, group)
 template <>
 struct nlohmann::adl_serializer<millrace::plan::StepKind> {
   using Kind = millrace::plan::StepKind;
-  static constexpr std::array kNames = {"handler", "source", "finish", "copy", "gate", "entry", "post", "resolve",
-                                        "give",    "deal"};
+  static constexpr std::array kNames = {"handler", "source", "finish",  "copy", "gate",
+                                        "entry",   "post",   "resolve", "give", "deal"};
   static_assert(kNames.size() == std::variant_size_v<Kind>);
 
   static void to_json(json& out, const Kind& kind) {
@@ -185,8 +185,8 @@ MR_FIELDS(Step, kind, name, pace, segment, domain, inputs, outputs, after, every
 // All but the record types that formats of outputs point to.
 static_assert(field_count<Plan>() == 27, "each field of Plan is one of these, or `records`");
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Plan, name, nodes, node, domains, types, handlers, edges, clocks, paces, steps,
-                                   outputs, rings, channels, crossings, groups, segments, regions, transfers,
-                                   accesses, inserted, notes, memory, workers, threads, latency_us, guessed)
+                                   outputs, rings, channels, crossings, groups, segments, regions, transfers, accesses,
+                                   inserted, notes, memory, workers, threads, latency_us, guessed)
 
 nlohmann::json write_plan(const Plan& plan) {
   nlohmann::json json = plan;

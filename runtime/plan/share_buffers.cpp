@@ -124,8 +124,7 @@ class Sharing {
         const auto* finish = std::get_if<FinishStep>(&reader.kind);
         if (finish && finish->body == writer) continue; // sees it as the body left it
         if (read.delay > 0 || read.keeps > 0) return refuse(o, reader.name + " reads the picture on later ticks");
-        if (reader.is<GateStep>() || reader.is<PostStep>() || reader.is<GiveStep>() ||
-            reader.is<DealStep>())
+        if (reader.is<GateStep>() || reader.is<PostStep>() || reader.is<GiveStep>() || reader.is<DealStep>())
           return refuse(o, reader.name + " hands the picture to readers of other ticks");
         if (reader.pace != plan_.steps[writer].pace) return refuse(o, reader.name + " is of another pace");
         const bool pends = reader.handler() != kNone && plan_.type_of(reader).max_pending > 0;
@@ -194,10 +193,8 @@ bool gives_empty(const Plan& plan, const Step& entry, uint32_t port) {
     const StepInput& input = plan.steps[give].inputs[port];
     return input.initial_empty || (input.output != kNone && may_be_initial(plan, input.output));
   };
-  return std::any_of(plan.groups.begin(), plan.groups.end(), [&](const GroupPlan& group) {
-    return group.clock == plan.paces[entry.pace].clock &&
-           std::any_of(group.gives.begin(), group.gives.end(), is_initial);
-  });
+  const GroupPlan& group = group_of(plan, plan.paces[entry.pace].clock);
+  return std::any_of(group.gives.begin(), group.gives.end(), is_initial);
 }
 
 // True if the gate before an entry may give it an empty initial value. A gate on another node may.

@@ -14,8 +14,8 @@ namespace millrace::test {
 namespace {
 
 std::string kind_word(const plan::StepKind& kind) {
-  static constexpr const char* kWords[] = {"handler", "source", "finish", "copy",    "gate",
-                                            "entry",   "post",   "resolve", "give", "deal"};
+  static constexpr const char* kWords[] = {"handler", "source", "finish",  "copy", "gate",
+                                           "entry",   "post",   "resolve", "give", "deal"};
   static_assert(std::size(kWords) == std::variant_size_v<plan::StepKind>);
   return kWords[kind.index()];
 }

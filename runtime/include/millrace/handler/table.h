@@ -161,6 +161,8 @@ struct Type {
       Items items(raw, count);
       Cpu cpu;
       handler.process(items, cpu);
+      for (const Tick& item : items)
+        if (item.status() == MR_END) return MR_END;
       return MR_OK; // an item that fails has said so
     });
   }
