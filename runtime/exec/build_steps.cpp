@@ -2,6 +2,7 @@
 #include "exec/build.h"
 
 #include <algorithm>
+#include <bit>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -180,6 +181,7 @@ void fill(RunState& run, ItemsRun& step) {
   step.process_items = step.instance->table().process_items;
   step.finish_items = step.instance->table().finish_items;
   step.items_max = info.items_max;
+  if (run.options.measure_bodies) step.by_items.resize(static_cast<size_t>(std::bit_width(most)));
   step.places.resize(most);
   step.ticks.resize(most);
   for (ItemsRun::Place& place : step.places) {

@@ -166,6 +166,14 @@ void tell_stream_left(const PaceRun& pace) {
   say(*pace.run, LogLevel::info, "", stream_of(*pace.run, *pace.clock), "the stream is over");
 }
 
+void tell_budget(const RunState& run, const std::string& group, int64_t budget_ns, int64_t least_ns) {
+  const auto ms = [](int64_t ns) { return fmt::format("{:.3g} ms", static_cast<double>(ns) / 1e6); };
+  warn_of_stream(run, "",
+                 "the group of " + group + " has a budget of " + ms(budget_ns) + ", and one item alone takes " +
+                     ms(least_ns) + " with its margin; late items are done all the same",
+                 code::budget_too_short);
+}
+
 void tell_over(const RunState& run, const Result& result) {
   if (!run.options.log) return;
   if (!result.ok) {

@@ -28,6 +28,13 @@ struct HandlerReport {
   // Times of finish() on the host, for a body that enqueues (its other times are the device's). 0: it has no finish().
   uint64_t finish_sampled = 0;
   double finish_p50_us = 0, finish_p99_us = 0, finish_max_us = 0;
+  // Calibration, of a handler that takes several items a call: the times of calls by their number of items.
+  struct ItemsTime {
+    uint32_t items = 0;
+    uint64_t sampled = 0;
+    double mean_us = 0, p50_us = 0, p99_us = 0;
+  };
+  std::vector<ItemsTime> by_items;
   std::map<std::string, int64_t> counts; // the handler's own counters, by name
   std::vector<HandlerMessage> messages;  // its log sentences, each once
   std::string first_error;               // its words at its first failure; "": it did not fail

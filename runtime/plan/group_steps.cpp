@@ -79,6 +79,9 @@ uint32_t GroupSteps::give(const DraftEdge& edge, const StepInput& input) {
   const auto [reader, first] = readers_.try_emplace({step, edge.target}, readers.size());
   if (first) readers.push_back({draft_.handlers[edge.target].declared->every, {}});
   if (input.required && input.edge != kNone && is_sync(edge)) readers[reader->second].required.push_back(place);
+  const auto& batch = draft_.handlers[edge.target].declared->batch;
+  uint32_t& rows_input = gives.as<GiveStep>().rows_input;
+  if (batch && batch->of_rows && rows_input == kNone) rows_input = place;
   return at->second;
 }
 

@@ -3,8 +3,10 @@
 
 #include <algorithm>
 #include <bit>
+#include <cmath>
 
 #include "batch/collector.h"
+#include "graph/quantity.h"
 #include "graph/unfold.h"
 #include "plan/format_text.h"
 #include "plan/reachability.h"
@@ -115,10 +117,10 @@ class Settling {
   void settle_rule(bool realtime) {
     group_.of_rows = batch_ && batch_->of_rows;
     if (batch_ && batch_->is_fixed()) {
-      group_.rule = BatchRule::fixed;
+      // Without time nothing is waited for: streams that meet again after the group would wait for each other (B12).
+      group_.rule = realtime ? BatchRule::fixed : BatchRule::free;
       group_.size = batch_->size;
-      // Without a time it would wait for ever for items that never come.
-      group_.wait_ns = batch_->wait_ns >= 0 ? batch_->wait_ns : realtime ? period_ns() : -1;
+      group_.wait_ns = batch_->wait_ns >= 0 ? batch_->wait_ns : period_ns();
     } else {
       group_.rule = realtime ? BatchRule::learnt : BatchRule::free;
     }
@@ -160,6 +162,48 @@ class Settling {
 
 void settle_groups(Draft& draft) {
   for (GroupPlan& group : draft.plan.groups) Settling(draft, group).run();
+}
+
+namespace {
+
+// The time of a firing of so many items; 0: not known.
+int64_t firing_ns(const Draft& draft, const GroupPlan& group, uint32_t items) {
+  double us = 0;
+  for (const uint32_t h : group.handlers) {
+    if (draft.plan.handlers[h].cost_ns == 0) return 0;
+    us += items_us(draft, draft.handlers[h], draft.handlers[h].domain, items);
+  }
+  return std::llround(us * 1000);
+}
+
+// What an item takes beside its firing's expected time (batch/forecast.h).
+constexpr int64_t kMarginLeastNs = 200'000;
+
+void check_budget(const Draft& draft, const GroupPlan& group) {
+  const graph::Batch* given = nullptr;
+  for (const uint32_t h : group.handlers)
+    if (const auto& batch = draft.handlers[h].declared->batch; batch && batch->budget_ns > 0) given = &*batch;
+  if (!given || group.curve_ns.empty() || group.curve_ns[0] + kMarginLeastNs <= given->budget_ns) return;
+  const int64_t least_ns = group.curve_ns[0] + kMarginLeastNs;
+  throw Failure(Error{code::budget_too_short,
+                      "the group of " + group.name + " takes " + graph::write_duration(group.curve_ns[0]) +
+                          " for one item, and its budget is " + graph::write_duration(given->budget_ns),
+                      given->place,
+                      {"an item that waits for nothing needs " + graph::write_duration(least_ns) + " with its margin"},
+                      "",
+                      "budget: " + graph::write_duration(2 * least_ns)});
+}
+
+} // namespace
+
+void price_groups(Draft& draft) {
+  for (GroupPlan& group : draft.plan.groups) {
+    for (uint32_t items = 1; items <= group.items_max; items *= 2) {
+      const int64_t ns = firing_ns(draft, group, items);
+      if (ns > 0) group.curve_ns.push_back(ns);
+    }
+    check_budget(draft, group);
+  }
 }
 
 void refuse_groups_over_nodes(const Draft& draft) {

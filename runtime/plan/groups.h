@@ -10,6 +10,9 @@ namespace millrace::plan {
 void find_groups(Draft& draft);
 // Sets how each group takes its items. Called once the clocks have their modes. Throws Failure.
 void settle_groups(Draft& draft);
+// Sets the time that each group's firings are expected to take. Called once its handlers have their places. Throws
+// Failure MR0418.
+void price_groups(Draft& draft);
 // Refuses a group over several nodes, and items that come from another node (MR0325).
 void refuse_groups_over_nodes(const Draft& draft);
 
