@@ -74,6 +74,22 @@ void find_groups(Draft& draft) {
     if (edge.enters || edge.leaves) find_stream(draft, edge);
 }
 
+void refuse_ways_back(const Draft& draft) {
+  Reachability ways(draft.handlers.size());
+  for (const DraftEdge& edge : draft.edges)
+    if (edge.declared->delay == 0) ways.add(edge.source, edge.target);
+  for (const GroupPlan& group : draft.plan.groups)
+    for (const uint32_t h : group.handlers) ways.join(group.handlers[0], h);
+  for (const DraftEdge& edge : draft.edges) {
+    if (!edge.leaves || edge.declared->delay > 0 || !ways.leads(edge.target, edge.source)) continue;
+    const DraftHandler& source = draft.handlers[edge.source];
+    const std::string target = graph::written_name(draft.handlers[edge.target].declared->name);
+    refuse(source, "is of a group, and a way by " + target + " leads back into it",
+           "handlers that sync edges join take their items together, so a firing would wait for its own results",
+           "delay: 1 on an edge of the way, or for_each: " + group_of(draft, edge).set);
+  }
+}
+
 namespace {
 
 class Settling {

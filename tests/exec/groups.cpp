@@ -182,3 +182,24 @@ handlers:
     CHECK(noted("sink 1") == List{1100, 2101, 3102});
   }
 }
+
+TEST_CASE("B4: a way that leads out of a group and back into it is refused") {
+  const auto code = [](const std::string& handlers) {
+    return code_of(items_pipeline("streams: { cameras: { items: { a: {}, b: {} } } }\nhandlers:\n"
+                                  "  video: { type: u.camera, for_each: cameras, count: 3 }\n" +
+                                  handlers),
+                   items_setup());
+  };
+  // `far` and `near` are of one group, and `middle` is of none.
+  const std::string near = "  near: { type: u.model, input: video }\n";
+  const std::string far = "  far: { type: u.model, inputs: { a: near, b: middle } }\n";
+  CHECK(code(near + "  middle: { type: u.model, for_each: cameras, input: near }\n" + far) == code::bad_group);
+  CHECK(code(near + "  middle: { type: u.model, for_each: cameras, input: { from: near, policy: latest } }\n" + far) ==
+        code::bad_group);
+  CHECK(code(near + "  middle: { type: u.model, for_each: cameras, input: video }\n" + far) == 0);
+  CHECK(code(near +
+             "  middle: { type: u.model, for_each: cameras, input: { from: near, delay: 1, initial: empty } }\n" +
+             far) == 0);
+  CHECK(code(near + "  far: { type: u.model, inputs: { a: near, b: { from: near, policy: latest } } }\n") ==
+        code::bad_group);
+}
