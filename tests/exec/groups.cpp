@@ -203,3 +203,18 @@ TEST_CASE("B4: a way that leads out of a group and back into it is refused") {
   CHECK(code(near + "  far: { type: u.model, inputs: { a: near, b: { from: near, policy: latest } } }\n") ==
         code::bad_group);
 }
+
+TEST_CASE("2.3: handlers of a group may read its results of earlier ticks") {
+  const Ran ran = run_items(R"(
+streams: { cameras: { items: { a: { first: 0 }, b: { first: 100 } } } }
+clocks: { cameras: { mode: free } }
+handlers:
+  video: { type: u.camera, for_each: cameras, first: "{first}", count: 5 }
+  near:  { type: u.model, input: video, add: 7 }
+  far:   { type: u.model, inputs: { a: near, b: { from: near, delay: 2 } }, adds_b: true }
+  sink:  { type: u.sink, for_each: cameras, input: far, log: sink }
+)");
+  REQUIRE_MESSAGE(ran.ok, ran.error.what);
+  CHECK(noted("sink 0") == List{7, 8, 9 + 7, 10 + 8, 11 + 9});
+  CHECK(noted("sink 1") == List{107, 108, 109 + 107, 110 + 108, 111 + 109});
+}
