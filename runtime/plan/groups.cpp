@@ -125,12 +125,13 @@ class Settling {
 
   void settle_rule(bool realtime) {
     group_.of_rows = batch_ && batch_->of_rows;
-    if (batch_ && batch_->is_fixed()) {
+    if (batch_) group_.size = batch_->size;
+    if (batch_ && batch_->is_fixed() && (realtime || batch_->wait_ns >= 0)) {
       group_.rule = BatchRule::fixed;
-      group_.size = batch_->size;
-      // Without a time it would wait for ever for items that never come.
-      group_.wait_ns = batch_->wait_ns >= 0 ? batch_->wait_ns : realtime ? period_ns() : -1;
+      group_.wait_ns = batch_->wait_ns >= 0 ? batch_->wait_ns : period_ns();
     } else {
+      // Under `free` a size is the most that it takes: streams that meet again after the group may wait for each other,
+      // and then it would wait for ever for items that never come.
       group_.rule = realtime ? BatchRule::learnt : BatchRule::free;
     }
     if (!realtime) return;

@@ -218,3 +218,21 @@ handlers:
   CHECK(noted("sink 0") == List{7, 8, 9 + 7, 10 + 8, 11 + 9});
   CHECK(noted("sink 1") == List{107, 108, 109 + 107, 110 + 108, 111 + 109});
 }
+
+TEST_CASE("B12: under free a size is a most, so that streams that meet again do not wait for each other") {
+  // s1's ticks wait for those of `outer`, and those wait for s0's, whose items would wait for s1's.
+  const Ran ran = run_items(R"(
+streams: { cameras: { items: { s0: { rate: 30 }, s1: { rate: 10 } } } }
+clocks: { cameras: { mode: free }, outer: { mode: free } }
+handlers:
+  video: { type: u.camera, for_each: cameras, rate: "{rate}", count: 20 }
+  outer: { type: u.camera, clock: outer, rate: 60, count: 100 }
+  model: { type: u.model, input: video }
+  sink:  { type: u.sink, inputs: { a: model, b: { from: outer, policy: latest, initial: empty } }, log: sink }
+)",
+                            {{"model", batch_of(16, 16)}});
+  REQUIRE_MESSAGE(ran.ok, ran.error.what);
+  CHECK(noted("sink 0").size() == 20);
+  CHECK(noted("sink 1", &ItemNote::other) ==
+        List{0, 6, 12, 18, 24, 30, 36, 42, 48, 54, 60, 66, 72, 78, 84, 90, 96, 99, 99, 99});
+}
