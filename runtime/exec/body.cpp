@@ -55,7 +55,7 @@ void end_body(BodyRun& step, BodyCall& body, mr_status status) {
   status = status_of_call(step, status, body.outputs, body.inputs);
   if (status == MR_END) step.run->stop();
   body.to_finish = status == MR_OK;
-  status < 0 ? fail_body(step, body) : say_stream(step, body.outputs);
+  status < 0 ? fail_body(step, body) : say_stream(step, body.tick.stream, body.outputs);
 }
 
 void repeat_inputs(BodyRun& step, BodyCall& body) {

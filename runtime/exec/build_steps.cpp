@@ -154,6 +154,7 @@ void give_stream(const RunState& run, HandlerRun& step) {
   const plan::HandlerPlan& handler = *step.handler;
   const bool is_instance = !handler.stream.empty();
   const plan::Clock& clock = run.epoch.plan.clocks[handler.clock];
+  step.has_stream = clock.is_group; // that of each item
   const graph::StreamSet* const set = run.epoch.graph.find_set(is_instance ? handler.for_each : clock.set);
   if (!set || (!is_instance && set->shared_clock)) return;
   const graph::Stream* const stream = set->find(is_instance ? handler.stream : clock.name);

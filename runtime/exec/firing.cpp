@@ -270,7 +270,7 @@ namespace {
 mr_status end_call(HandlerRun& step, const mr_tick_info& info, mr_status status) {
   status = status_of_call(step, status, step.raw_outputs, step.raw_inputs);
   if (status >= 0) [[likely]] {
-    say_stream(step, step.raw_outputs);
+    say_stream(step, step.tick.stream, step.raw_outputs);
     return status;
   }
   const bool leaves =

@@ -40,7 +40,8 @@ uint64_t tick_of_call(const HandlerRun& step) {
 }
 
 uint32_t stream_of_call(const HandlerRun& step) {
-  if (step.has_stream) return step.tick.stream;
+  const bool may_change = step.on.device && step.pace->group; // while a body of an earlier item is on the device
+  if (step.has_stream && !may_change) return step.tick.stream;
   if (step.on.device) return LogRecord::kNoStream; // its inputs are on a device
   for (const mr_input& input : step.raw_inputs)
     if (input.value) return input.value->header.stream;

@@ -18,7 +18,11 @@ uint32_t GroupSteps::group_named(const std::string& name) const {
 bool GroupSteps::leads_back(const GroupPlan& group) const {
   Reachability ways(draft_.handlers.size());
   for (const DraftEdge& edge : draft_.edges) ways.add(edge.source, edge.target);
-  return std::any_of(group.handlers.begin(), group.handlers.end(), [&](uint32_t h) { return ways.leads(h, h); });
+  for (const uint32_t h : group.handlers) ways.join(group.handlers[0], h); // one firing has all of them
+  return std::any_of(draft_.edges.begin(), draft_.edges.end(), [&](const DraftEdge& edge) {
+    const bool is_its = edge.leaves && all_.source_of(edge).declared->group == group.name;
+    return is_its && (edge.target == edge.source || ways.leads(edge.target, edge.source));
+  });
 }
 
 uint32_t GroupSteps::allowance(const GroupPlan& group, uint32_t stream_clock) const {

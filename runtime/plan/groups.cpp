@@ -81,6 +81,22 @@ void find_groups(Draft& draft) {
     if (edge.enters || edge.leaves) find_stream(draft, edge);
 }
 
+void refuse_ways_back(const Draft& draft) {
+  Reachability ways(draft.handlers.size());
+  for (const DraftEdge& edge : draft.edges)
+    if (edge.declared->delay == 0) ways.add(edge.source, edge.target);
+  for (const GroupPlan& group : draft.plan.groups)
+    for (const uint32_t h : group.handlers) ways.join(group.handlers[0], h);
+  for (const DraftEdge& edge : draft.edges) {
+    if (!edge.leaves || edge.declared->delay > 0 || !ways.leads(edge.target, edge.source)) continue;
+    const DraftHandler& source = draft.handlers[edge.source];
+    const std::string target = graph::written_name(draft.handlers[edge.target].declared->name);
+    refuse(source, "is of a group, and a way by " + target + " leads back into it",
+           "handlers that sync edges join take their items together, so a firing would wait for its own results",
+           "delay: 1 on an edge of the way, or for_each: " + group_of(draft, edge).set);
+  }
+}
+
 namespace {
 
 class Settling {
@@ -116,10 +132,11 @@ class Settling {
 
   void settle_rule(bool realtime) {
     group_.of_rows = batch_ && batch_->of_rows;
+    if (batch_) group_.size = batch_->size;
     if (batch_ && batch_->is_fixed()) {
-      // Without time nothing is waited for: streams that meet again after the group would wait for each other (B12).
+      // Without time a size is the most that it takes: streams that meet again after the group would wait for each other
+      // (B12).
       group_.rule = realtime ? BatchRule::fixed : BatchRule::free;
-      group_.size = batch_->size;
       group_.wait_ns = batch_->wait_ns >= 0 ? batch_->wait_ns : period_ns();
     } else {
       group_.rule = realtime ? BatchRule::learnt : BatchRule::free;
