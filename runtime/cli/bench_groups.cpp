@@ -83,7 +83,7 @@ graph::Graph streams_with(const std::string& type, bool is_shared) {
 // Runs the graph until `measure` returns.
 template <class Measure>
 void run_while(const graph::Graph& written, const Measure& measure) {
-  const graph::Graph graph = graph::unfold(written);
+  graph::Graph graph = graph::unfold(written);
   plugin::Registry registry;
   registry.add(spending_plugin(), "");
   plan::Prepared prepared = plan::prepare(graph, registry, exec::host_table());

@@ -111,8 +111,7 @@ void end_items(ItemsRun& step, mr_status status) {
       const mr_status own = status_of_call(step, MR_OK, place.call.raw_outputs, place.call.raw_inputs);
       context.has_failed = own < 0;
       if (own >= 0) {
-        step.tick.stream = place.call.tick.stream;
-        say_stream(step, place.call.raw_outputs);
+        say_stream(step, place.call.tick.stream, place.call.raw_outputs);
         continue;
       }
     } else if (!place.failure.empty()) {
