@@ -365,6 +365,9 @@ void give_back(DealRun& deal, uint64_t ordinal) {
       if (output.holds) hold(slot);
     }
   }
+  // Not once another firing takes the place: until then streams would have fewer blocks than their windows need.
+  for (OutputRun* taken : deal.pace->entry->outputs)
+    if (taken->holds) release(taken->at(ordinal));
   settle_item(*give, of);
 }
 

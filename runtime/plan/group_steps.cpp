@@ -18,7 +18,8 @@ uint32_t GroupSteps::group_named(const std::string& name) const {
 bool GroupSteps::leads_back(const GroupPlan& group) const {
   Reachability ways(draft_.handlers.size());
   for (const DraftEdge& edge : draft_.edges) ways.add(edge.source, edge.target);
-  for (const uint32_t h : group.handlers) ways.join(group.handlers[0], h); // one firing has all of them
+  for (const GroupPlan& other : plan_.groups) // one firing has all of a group
+    for (const uint32_t h : other.handlers) ways.join(other.handlers[0], h);
   return std::any_of(draft_.edges.begin(), draft_.edges.end(), [&](const DraftEdge& edge) {
     const bool is_its = edge.leaves && all_.source_of(edge).declared->group == group.name;
     return is_its && (edge.target == edge.source || ways.leads(edge.target, edge.source));
