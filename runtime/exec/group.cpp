@@ -81,12 +81,13 @@ void make_group(RunState& run, const plan::GroupPlan& plan) {
     group->gives.push_back(&give);
   }
   group->gives_open = static_cast<uint32_t>(group->gives.size());
+  begin_counts(*group);
   group->rule = make_rule(run.epoch.plan, *group);
   batch::Group of;
   of.streams_max = static_cast<uint32_t>(plan.gives.size());
   of.in_flight = plan.in_flight;
   of.budget_ns = plan.budget_ns;
-  of.order = plan.rule == plan::BatchRule::free ? batch::Order::media_time : batch::Order::deadline;
+  of.order = plan.budget_ns == 0 ? batch::Order::media_time : batch::Order::deadline;
   group->collector = std::make_unique<batch::Collector>(of, first_curve(run.epoch.plan, plan), *group->rule);
   run.epoch.groups.push_back(std::move(group));
 }
@@ -117,9 +118,11 @@ bool all_pass_over(const GiveRun& give, uint64_t index) {
                       [&](const plan::GiveStep::Reader& reader) { return index % reader.every == 0; });
 }
 
-// Takes the inputs of the tick into `slots`. Returns why there is none, if a required one is missing.
+// Takes the inputs of the tick into `slots`. Returns why there is none, if a required one is missing. As handlers do,
+// it counts nothing on a tick that `every` passes over.
 Cause take_inputs(GiveRun& give, uint64_t ordinal, std::vector<Slot>& slots) {
   Cause cause = Cause::input;
+  const bool counts = !all_pass_over(give, give.pace->info(ordinal).index);
   for (size_t i = 0; i < give.inputs.size(); ++i) {
     InputRun& input = give.inputs[i];
     Slot room;
@@ -127,10 +130,10 @@ Cause take_inputs(GiveRun& give, uint64_t ordinal, std::vector<Slot>& slots) {
     slots[i] = slot ? *slot : nothing(why_empty(give, input, ordinal));
     slots[i].presence_pending = false;
     if (slot) {
-      ++input.totals->delivered;
+      if (counts) ++input.totals->delivered;
       continue;
     }
-    ++input.totals->empty[static_cast<size_t>(slots[i].cause)];
+    if (counts) ++input.totals->empty[static_cast<size_t>(slots[i].cause)];
     if (input.required && slots[i].cause == Cause::end) cause = Cause::end; // its outputs pass the end on
   }
   return cause;
@@ -231,7 +234,7 @@ GiveRun& give_of(const GroupRun& group, uint32_t stream) {
 void drop(GroupRun& group, const batch::Dropped& dropped) {
   GiveRun& give = give_of(group, dropped.item.stream);
   const Cause cause = dropped.cause == batch::DropCause::late ? Cause::late : Cause::failed;
-  for (InputRun& input : give.inputs) ++input.totals->empty[static_cast<size_t>(cause)];
+  count_dropped(give, dropped);
   clear_outputs(give, dropped.item.ordinal, cause);
   settle_item(give, dropped.item.ordinal);
   group.pace->stirred = true;
@@ -294,6 +297,7 @@ bool admit_firing(PaceRun& pace) {
       for (uint64_t place = first; place < first + pace.plan->places; ++place) retire(pace, place);
       for (uint32_t i = 0; i < count; ++i) lay_out(group, first + i, next.firing->items[i]);
       group.firing(first) = {count, next.firing->slot, now};
+      count_firing(group, *next.firing, now);
     }
   }
   if (count == 0) {
@@ -357,7 +361,9 @@ StepResult DealRun::advance(uint64_t first) {
   {
     const std::lock_guard lock(group->mutex);
     for (uint64_t ordinal = first; ordinal < first + firing.count; ++ordinal) give_back(*this, ordinal);
-    group->collector->firing_ended(firing.slot, run->now_ns());
+    const int64_t now = run->now_ns();
+    count_dealt(*group, first, now);
+    group->collector->firing_ended(firing.slot, now);
   }
   for (uint64_t ordinal = first; ordinal < first + firing.count; ++ordinal) stamp(*this, ordinal);
   wake_head(*pace);

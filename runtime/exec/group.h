@@ -17,6 +17,7 @@
 
 #include "batch/collector.h"
 #include "batch/controller.h"
+#include "exec/group_counts.h"
 #include "exec/step.h"
 
 namespace millrace::exec {
@@ -76,6 +77,7 @@ struct GroupRun {
   batch::Controller* controller = nullptr; // the rule, if it learns
   std::unique_ptr<batch::Collector> collector;
   uint32_t gives_open = 0; // streams that may still give
+  GroupCounts counts;
 
   ItemPlace& item(uint64_t ordinal);
   FiringPlace& firing(uint64_t first);
