@@ -89,6 +89,7 @@ void make_group(RunState& run, const plan::GroupPlan& plan) {
     group->gives.push_back(&give);
   }
   group->gives_open = static_cast<uint32_t>(group->gives.size());
+  begin_counts(*group);
   group->rule = make_rule(run.epoch.plan, *group, run.options.measure_bodies);
   batch::Group of;
   of.streams_max = static_cast<uint32_t>(plan.gives.size());
@@ -125,9 +126,11 @@ bool all_pass_over(const GiveRun& give, uint64_t index) {
                       [&](const plan::GiveStep::Reader& reader) { return index % reader.every == 0; });
 }
 
-// Takes the inputs of the tick into `slots`. Returns why there is none, if a required one is missing.
+// Takes the inputs of the tick into `slots`. Returns why there is none, if a required one is missing. As handlers do,
+// it counts nothing on a tick that `every` passes over.
 Cause take_inputs(GiveRun& give, uint64_t ordinal, std::vector<Slot>& slots) {
   Cause cause = Cause::input;
+  const bool counts = !all_pass_over(give, give.pace->info(ordinal).index);
   for (size_t i = 0; i < give.inputs.size(); ++i) {
     InputRun& input = give.inputs[i];
     Slot room;
@@ -135,10 +138,10 @@ Cause take_inputs(GiveRun& give, uint64_t ordinal, std::vector<Slot>& slots) {
     slots[i] = slot ? *slot : nothing(why_empty(give, input, ordinal));
     slots[i].presence_pending = false;
     if (slot) {
-      ++input.totals->delivered;
+      if (counts) ++input.totals->delivered;
       continue;
     }
-    ++input.totals->empty[static_cast<size_t>(slots[i].cause)];
+    if (counts) ++input.totals->empty[static_cast<size_t>(slots[i].cause)];
     if (input.required && slots[i].cause == Cause::end) cause = Cause::end; // its outputs pass the end on
   }
   return cause;
@@ -251,7 +254,7 @@ GiveRun& give_of(const GroupRun& group, uint32_t stream) {
 void drop(GroupRun& group, const batch::Dropped& dropped) {
   GiveRun& give = give_of(group, dropped.item.stream);
   const Cause cause = dropped.cause == batch::DropCause::late ? Cause::late : Cause::failed;
-  for (InputRun& input : give.inputs) ++input.totals->empty[static_cast<size_t>(cause)];
+  count_dropped(give, dropped);
   clear_outputs(give, dropped.item.ordinal, cause);
   settle_item(give, dropped.item.ordinal);
   group.pace->stirred = true;
@@ -314,6 +317,7 @@ bool admit_firing(PaceRun& pace) {
       for (uint64_t place = first; place < first + pace.plan->places; ++place) retire(pace, place);
       for (uint32_t i = 0; i < count; ++i) lay_out(group, first + i, next.firing->items[i]);
       group.firing(first) = {count, next.firing->slot, now};
+      count_firing(group, *next.firing, now);
     }
   }
   if (count == 0) {
@@ -389,7 +393,9 @@ StepResult DealRun::advance(uint64_t first) {
   {
     const std::lock_guard lock(group->mutex);
     for (uint64_t ordinal = first; ordinal < first + firing.count; ++ordinal) give_back(*this, ordinal);
-    group->collector->firing_ended(firing.slot, run->now_ns());
+    const int64_t now = run->now_ns();
+    count_dealt(*group, first, now);
+    group->collector->firing_ended(firing.slot, now);
     mind_budget(*group);
   }
   for (uint64_t ordinal = first; ordinal < first + firing.count; ++ordinal) stamp(*this, ordinal);

@@ -18,6 +18,7 @@
 #include "batch/collector.h"
 #include "batch/controller.h"
 #include "batch/plain_rules.h"
+#include "exec/group_counts.h"
 #include "exec/run.h"
 #include "exec/step.h"
 
@@ -82,6 +83,7 @@ struct GroupRun {
   size_t changes_seen = 0;                 // of RunState::changes
   std::unique_ptr<batch::Collector> collector;
   uint32_t gives_open = 0; // streams that may still give
+  GroupCounts counts;
 
   ItemPlace& item(uint64_t ordinal);
   FiringPlace& firing(uint64_t first);

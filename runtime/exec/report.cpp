@@ -10,9 +10,11 @@
 #include "exec/channel.h"
 #include "exec/copy_step.h"
 #include "exec/finish_step.h"
+#include "exec/group.h"
 #include "exec/items_run.h"
 #include "exec/losses.h"
 #include "exec/region.h"
+#include "exec/report_groups.h"
 #include "exec/report_streams.h"
 #include "exec/run_state.h"
 #include "exec/sink_latency.h"
@@ -187,6 +189,12 @@ void report_edges(const RunState& run, Report& report, LostByClock& lost) {
       out.delivered -= input.totals->absent_at_fence;
       out.empty += input.totals->absent_at_fence;
     }
+    if (const GiveRun* give = give_of(epoch, edge)) {
+      const InputTotals& totals = *give->inputs[edge.target_input].totals;
+      out.delivered += totals.delivered - totals.dropped_late;
+      for (const SingleWriter<uint64_t>& count : totals.empty) out.empty += count;
+      out.empty += totals.dropped_late;
+    }
     out.dropped = dropped_on(run, index);
     for (const auto& channel : epoch.channels) {
       const auto& edges = channel->plan->edges;
@@ -337,6 +345,7 @@ Report make_report(const RunState& run) {
   LostByClock lost;
   report_edges(run, report, lost);
   report.streams = report_streams(run, lost);
+  report.groups = report_groups(run);
   report_transfers(run, report);
   report_crossings(run, report);
   report_devices(run, report);
