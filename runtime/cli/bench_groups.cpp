@@ -82,13 +82,13 @@ graph::Graph streams_with(const std::string& type, bool is_shared) {
 
 // Runs the graph until `measure` returns.
 template <class Measure>
-void run_while(const graph::Graph& written, const Measure& measure) {
+void run_while(const graph::Graph& written, uint32_t workers, const Measure& measure) {
   graph::Graph graph = graph::unfold(written);
   plugin::Registry registry;
   registry.add(spending_plugin(), "");
   plan::Prepared prepared = plan::prepare(graph, registry, exec::host_table());
   plan::Machine machine;
-  machine.workers = kGroupWorkers;
+  machine.workers = workers;
   const plan::Plan plan = plan::compile(graph, prepared, registry, exec::host_table(), machine, {});
   device::CpuDevice cpu;
   exec::Run run(plan, graph, prepared.handlers, {&cpu}, {});
@@ -105,9 +105,9 @@ double process_ns() {
   return static_cast<double>(used.tv_sec) * 1e9 + static_cast<double>(used.tv_nsec);
 }
 
-double ns_per_item(bool is_shared) {
+double ns_per_item(bool is_shared, uint32_t workers) {
   double ns = 0;
-  run_while(streams_with("flow.pass", is_shared), [&](exec::Run& run) {
+  run_while(streams_with("flow.pass", is_shared), workers, [&](exec::Run& run) {
     std::this_thread::sleep_for(kOverheadFor / 3);
     const double before_ns = process_ns();
     const uint64_t ticks_before = run.report().ticks_run;
@@ -164,7 +164,7 @@ Wall run_wall(double offered) {
   batch.max = kItemsMax;
   graph.handlers[1].batch = batch;
   Wall wall;
-  run_while(graph, [&](exec::Run& run) {
+  run_while(graph, kGroupWorkers, [&](exec::Run& run) {
     std::this_thread::sleep_for(kSettleFor);
     Stalls stalls;
     const uint64_t items_before = spent.items.load(), calls_before = spent.calls.load();
@@ -201,14 +201,21 @@ batch::Outcome simulate_wall(double offered) {
 } // namespace
 
 std::vector<Row> bench_group_overhead() {
-  std::vector<double> instances, shared, added;
-  for (int r = 0; r < kGroupRounds; ++r) {
-    instances.push_back(ns_per_item(false));
-    shared.push_back(ns_per_item(true));
-    added.push_back(shared.back() - instances.back());
+  std::vector<double> instances[kGroupWorkers], shared[kGroupWorkers], added[kGroupWorkers];
+  for (int r = 0; r < kGroupRounds; ++r)
+    for (uint32_t w = 0; w < kGroupWorkers; ++w) {
+      instances[w].push_back(ns_per_item(false, w + 1));
+      shared[w].push_back(ns_per_item(true, w + 1));
+      added[w].push_back(shared[w].back() - instances[w].back());
+    }
+  std::vector<Row> rows;
+  for (uint32_t w = 0; w < kGroupWorkers; ++w) {
+    const std::string workers = w == 0 ? ", 1 worker" : ", 2 workers";
+    rows.push_back(row_of("overhead", "64 instances" + workers, "cpu", "ns", instances[w]));
+    rows.push_back(row_of("overhead", "shared" + workers, "cpu", "ns", shared[w]));
+    rows.push_back(row_of("overhead", "shared" + workers, "added", "ns", added[w]));
   }
-  return {row_of("overhead", "64 instances", "cpu", "ns", instances), row_of("overhead", "shared", "cpu", "ns", shared),
-          row_of("overhead", "shared", "added", "ns", added)};
+  return rows;
 }
 
 std::vector<Row> bench_group_wall() {

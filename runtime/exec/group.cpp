@@ -15,91 +15,6 @@ namespace millrace::exec {
 
 namespace {
 
-// The time of an item of a group about which nothing was measured yet.
-constexpr int64_t kUnknownItemNs = 300'000;
-// The part of the time that a group may keep its handlers busy.
-constexpr double kUseMax = 0.8;
-
-// ---- building ------------------------------------------------------------------------------------------------------
-
-// What a firing takes by its items, as far as the plan knows it. With lanes two firings are taken to run side by side.
-batch::ServiceCurve first_curve(const plan::Plan& plan, const plan::GroupPlan& group) {
-  uint32_t lanes = 1;
-  for (const uint32_t h : group.handlers) lanes = std::max(lanes, plan.handlers[h].lanes);
-  std::vector<batch::BucketTime> buckets;
-  for (uint32_t items = 1; items <= group.items_max; items *= 2) {
-    const bool is_known = buckets.size() < group.curve_ns.size();
-    const int64_t ns = is_known ? group.curve_ns[buckets.size()] : kUnknownItemNs * items;
-    buckets.push_back({items, ns, ns, lanes > 1 && plan.workers > 1 ? ns / 2 : 0, !is_known});
-  }
-  return batch::ServiceCurve(buckets);
-}
-
-int64_t period_ns(const plan::Clock& clock) {
-  return clock.realtime() && clock.rate.numerator > 0 ? 1'000'000'000 * clock.rate.denominator / clock.rate.numerator
-                                                      : 0;
-}
-
-std::unique_ptr<batch::Rule> make_rule(const plan::Plan& plan, GroupRun& group, bool measures) {
-  const plan::GroupPlan& of = *group.plan;
-  if (measures) return std::make_unique<batch::EachSizeRule>(of.items_max);
-  if (of.rule == plan::BatchRule::free) return std::make_unique<batch::FreeRule>(of.size);
-  if (of.rule == plan::BatchRule::fixed) {
-    auto rule = std::make_unique<batch::FixedRule>(of.size, of.wait_ns);
-    group.fixed = rule.get();
-    return rule;
-  }
-  double rate = 0;
-  int64_t fastest_ns = 0;
-  for (const GiveRun* give : group.gives) {
-    const plan::Clock& clock = plan.clocks[give->pace->plan->clock];
-    const int64_t period = period_ns(clock);
-    if (period == 0) continue;
-    rate += 1e9 / static_cast<double>(period);
-    fastest_ns = fastest_ns == 0 ? period : std::min(fastest_ns, period);
-  }
-  group.budget = {of.budget_ns, kUseMax, of.drop_late};
-  auto rule = std::make_unique<batch::Controller>(group.budget, rate, fastest_ns > 0 ? fastest_ns : of.budget_ns);
-  group.controller = rule.get();
-  return rule;
-}
-
-void make_group(RunState& run, const plan::GroupPlan& plan) {
-  auto group = std::make_unique<GroupRun>();
-  group->plan = &plan;
-  group->pace = run.epoch.paces[plan.clock].get();
-  group->pace->group = group.get();
-  group->pace->entry = &as<EntryRun>(*run.epoch.step_runs[plan.entry]);
-  const size_t places = group->pace->plan->slots;
-  group->items.resize(places);
-  group->firings.resize(places);
-  auto& deal = as<DealRun>(*run.epoch.step_runs[plan.deal]);
-  deal.group = group.get();
-  deal.takes_firings = group->pace->entry->takes_firings = true;
-  for (const uint32_t s : plan.gives) {
-    if (s == plan::kNone) continue;
-    auto& give = as<GiveRun>(*run.epoch.step_runs[s]);
-    give.group = group.get();
-    give.give = &give.plan->as<plan::GiveStep>();
-    give.totals = LineVector<InputTotals>(give.inputs.size());
-    for (size_t i = 0; i < give.inputs.size(); ++i) give.inputs[i].totals = &give.totals[i];
-    give.items.resize(give.pace->plan->slots);
-    for (std::vector<Slot>& slots : give.items) slots.resize(give.inputs.size());
-    give.owed.reserve(batch::kAllowanceMost);
-    group->gives.push_back(&give);
-  }
-  group->gives_open = static_cast<uint32_t>(group->gives.size());
-  begin_counts(*group);
-  group->rule = make_rule(run.epoch.plan, *group, run.options.measure_bodies);
-  batch::Group of;
-  of.streams_max = static_cast<uint32_t>(plan.gives.size());
-  of.in_flight = plan.in_flight;
-  of.budget_ns = plan.budget_ns;
-  of.order = plan.budget_ns == 0 ? batch::Order::media_time : batch::Order::deadline;
-  group->collector = std::make_unique<batch::Collector>(of, first_curve(run.epoch.plan, plan), *group->rule);
-  run.epoch.groups.push_back(std::move(group));
-}
-
 // ---- giving --------------------------------------------------------------------------------------------------------
 
 bool inputs_done(const GiveRun& give, uint64_t ordinal) {
@@ -164,7 +79,7 @@ void come_in(GiveRun& give, int64_t now_ns) {
   if (give.is_in_collector && !give.has_left) return;
   give.has_left = false;
   const plan::Clock& clock = *give.pace->clock->plan;
-  give.group->collector->stream_added(give.give->stream, {period_ns(clock), 0, give.give->allowance}, now_ns);
+  give.group->collector->stream_added(give.give->stream, {item_period_ns(clock), 0, give.give->allowance}, now_ns);
   give.is_in_collector = true;
 }
 
@@ -186,11 +101,6 @@ void wake_head(PaceRun& pace) {
 }
 
 } // namespace
-
-void make_groups(RunState& run) {
-  for (const plan::GroupPlan& plan : run.epoch.plan.groups)
-    if (plan.entry != plan::kNone) make_group(run, plan);
-}
 
 GroupRun::ItemPlace& GroupRun::item(uint64_t ordinal) { return items[ordinal & pace->mask]; }
 GroupRun::FiringPlace& GroupRun::firing(uint64_t first) { return firings[first & pace->mask]; }
@@ -214,7 +124,8 @@ StepResult GiveRun::advance(uint64_t ordinal) {
     for (const Slot& slot : slots) hold(slot);
   {
     const std::lock_guard lock(group->mutex);
-    const int64_t now = run->now_ns();
+    // Without a budget the time of an item is for the report alone, and a look at the clock costs more than the rest.
+    const int64_t now = group->plan->budget_ns > 0 ? run->now_ns() : group->looked_ns;
     come_in(*this, now);
     if (!group->collector->give(give->stream, ordinal, now, rows_of(*this, slots), info.media_time_ns)) {
       waiting_for = ordinal;
@@ -245,10 +156,7 @@ void leave_group(GiveRun& give, bool for_good) {
 
 namespace {
 
-GiveRun& give_of(const GroupRun& group, uint32_t stream) {
-  return **std::find_if(group.gives.begin(), group.gives.end(),
-                        [&](const GiveRun* give) { return give->give->stream == stream; });
-}
+GiveRun& give_of(const GroupRun& group, uint32_t stream) { return *group.by_stream[stream]; }
 
 // Called under the group's mutex: an item that does not fire.
 void drop(GroupRun& group, const batch::Dropped& dropped) {
@@ -305,7 +213,7 @@ bool admit_firing(PaceRun& pace) {
   {
     const std::lock_guard lock(group.mutex);
     look_again(pace, INT64_MAX); // before the look: whoever gives meanwhile sets it back
-    const int64_t now = pace.run->now_ns();
+    const int64_t now = group.looked_ns = pace.run->now_ns();
     const batch::Step& next = group.collector->next(now);
     for (const batch::Dropped& dropped : next.dropped) drop(group, dropped);
     if (!next.firing) {
@@ -393,7 +301,7 @@ StepResult DealRun::advance(uint64_t first) {
   {
     const std::lock_guard lock(group->mutex);
     for (uint64_t ordinal = first; ordinal < first + firing.count; ++ordinal) give_back(*this, ordinal);
-    const int64_t now = run->now_ns();
+    const int64_t now = group->looked_ns = run->now_ns();
     count_dealt(*group, first, now);
     group->collector->firing_ended(firing.slot, now);
     mind_budget(*group);

@@ -67,7 +67,8 @@ struct GroupRun {
   // built
   const plan::GroupPlan* plan = nullptr;
   PaceRun* pace = nullptr;
-  std::vector<GiveRun*> gives; // those that there are
+  std::vector<GiveRun*> gives;     // those that there are
+  std::vector<GiveRun*> by_stream; // by the stream's place in its set; null: it gives nothing
 
   // head; read by the claimers of the group's segments once the firing is admitted
   std::vector<ItemPlace> items;
@@ -83,12 +84,15 @@ struct GroupRun {
   size_t changes_seen = 0;                 // of RunState::changes
   std::unique_ptr<batch::Collector> collector;
   uint32_t gives_open = 0; // streams that may still give
+  int64_t looked_ns = 0;   // when the clock was last read
   GroupCounts counts;
 
   ItemPlace& item(uint64_t ordinal);
   FiringPlace& firing(uint64_t first);
 };
 
+// The time between two items of a stream; 0: not known, or as fast as it goes.
+int64_t item_period_ns(const plan::Clock& clock);
 // Makes the groups of a run, once its steps and paces are there.
 void make_groups(RunState& run);
 // The head of a group's pace: admits the next firing. False if there is none now.

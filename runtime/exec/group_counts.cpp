@@ -11,6 +11,9 @@ namespace millrace::exec {
 
 namespace {
 
+// Of shorter firings one in 64 is traced, as of short calls.
+constexpr int64_t kShortFiringNs = 50'000;
+
 size_t index_of(uint32_t bucket_items) { return static_cast<size_t>(std::bit_width(bucket_items) - 1); }
 
 // The firing, and then its items, which are the ticks of streams.
@@ -53,7 +56,9 @@ void count_dealt(GroupRun& group, uint64_t first, int64_t now_ns) {
   counts.times[index_of(ended.firing->bucket_items)].add(now_ns - ended.begun_ns);
   for (const batch::Item& item : ended.firing->items)
     if (now_ns > item.due_ns) ++counts.streams[item.stream].settled_late;
-  trace_firing(group, first, ended);
+  const bool is_traced = now_ns - ended.begun_ns >= kShortFiringNs || group.pace->run->options.trace_all ||
+                         (ended.firing->ordinal & kTimedMask) == 0;
+  if (is_traced) trace_firing(group, first, ended);
 }
 
 void count_dropped(GiveRun& give, const batch::Dropped& dropped) {

@@ -20,8 +20,8 @@ const GroupPlan& group_of(const Plan& plan, uint32_t clock) {
 
 namespace {
 
-// Places of a firing if no handler takes several items a call, and if one does but nothing says how many.
-constexpr uint32_t kPlacesOfSingle = 8, kPlacesMost = 32;
+// The most places of a firing if nothing says how many.
+constexpr uint32_t kPlacesMost = 32;
 
 const graph::StreamSet& set_of(const Draft& draft, const GroupPlan& group) { return *draft.graph.find_set(group.set); }
 
@@ -163,8 +163,10 @@ class Settling {
       for (const uint32_t h : group_.handlers)
         most = std::max(most, std::bit_floor(draft_.handlers[h].info->items_max));
       // No more than the streams may have inside at a time.
-      const auto inside = static_cast<uint32_t>(streams_.size()) * batch::kAllowanceMost;
-      group_.items_max = std::min({most > 0 ? most : kPlacesOfSingle, kPlacesMost, std::bit_ceil(inside)});
+      const bool realtime = group_.budget_ns > 0;
+      const auto inside =
+          static_cast<uint32_t>(streams_.size()) * (realtime ? batch::kAllowanceMost : batch::kAllowanceFree);
+      group_.items_max = std::min({most > 0 ? most : kPlacesMost, kPlacesMost, std::bit_ceil(inside)});
     }
     if (group_.size == 0) group_.size = group_.items_max;
   }
