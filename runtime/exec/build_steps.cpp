@@ -209,7 +209,12 @@ void fill(RunState& run, BodyRun& step) {
 void fill(RunState& run, CopyRun& step) {
   give_device(run, step, true);
   step.copy_calls.resize(step.pace->plan->slots);
-  for (CopyCall& copy : step.copy_calls) copy.carried.reserve(step.plan->outputs.size());
+  const bool of_group = step.pace->plan->kind == plan::PaceKind::batch;
+  const uint32_t places = of_group ? step.pace->plan->places : 0;
+  for (CopyCall& copy : step.copy_calls) copy.carried.reserve(step.plan->outputs.size() + places);
+  step.takes_firings = of_group;
+  step.wanted.resize(places);
+  step.sources.resize(places);
 }
 
 void fill(RunState&, FinishRun&) {} // join_steps()

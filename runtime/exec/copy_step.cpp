@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "exec/firing.h"
+#include "exec/group.h"
 #include "exec/region.h"
 #include "exec/settle.h"
 
@@ -201,18 +202,81 @@ void submit_copy(CopyRun& step, CopyCall& copy, const Slot& last, uint64_t ordin
 
 } // namespace
 
+namespace {
+
+// True once all that a copy for this ordinal needs is there; `wanted`: its inputs that are copied.
+bool is_ready(CopyRun& step, uint64_t ordinal, uint64_t& wanted) {
+  for (const InputRun& input : step.inputs)
+    if (!is_issued(step, input, ordinal)) return false;
+  if (!can_begin(step, ordinal)) return false;
+  const std::optional<uint64_t> members = wanted_members(step, ordinal);
+  if (!members) return false;
+  for (size_t m = 0; m < step.inputs.size(); ++m)
+    if ((*members >> m & 1) && reads_host(step) && !staged(step.inputs[m].output->at(ordinal))) return false;
+  wanted = *members;
+  return true;
+}
+
+CopyCall& call_of(CopyRun& step, uint64_t ordinal) { return step.copy_calls[ordinal & step.pace->mask]; }
+
+// True if the copy was part of its region's launch.
+bool was_launched(const CopyRun& step, uint64_t ordinal) {
+  return step.on.region && step.on.region->launched[ordinal % step.on.region->plan->slots] == ordinal + 1;
+}
+
+// True if the block and its target follow on those of `before`, at both ends by the same stride.
+bool follows(const CopyRun& step, const CopyCall& before, const CopyCall& copy) {
+  if (step.inputs.size() > 1) return false; // a pack goes by itself
+  const auto stride = [](const memory::Block* a, const memory::Block* b) {
+    return bytes_at(b->value) - bytes_at(a->value);
+  };
+  const auto [from, to] = copy.carried.front();
+  const auto [before_from, before_to] = before.carried.back();
+  const auto own = static_cast<std::ptrdiff_t>(memory::block_bytes(from->ring->capacity()));
+  return from->ring == before_from->ring && stride(before_from, from) == own && stride(before_to, to) == own;
+}
+
+// Copies for the items of a firing: what lies side by side at both ends goes in one copy.
+StepResult copy_firing(CopyRun& step, uint64_t first) {
+  const uint32_t count = step.pace->group->firing(first).count;
+  for (uint32_t i = 0; i < count; ++i)
+    if (!was_launched(step, first + i) && !is_ready(step, first + i, step.wanted[i])) return StepResult::waiting;
+  for (uint32_t i = 0; i < count; ++i)
+    step.sources[i] = was_launched(step, first + i)
+                          ? nullptr
+                          : choose_targets(step, call_of(step, first + i), step.wanted[i], first + i);
+  for (uint32_t begin = 0, end = 0; begin < count; begin = end) {
+    end = begin + 1;
+    if (!step.sources[begin]) continue;
+    CopyCall& copy = call_of(step, first + begin);
+    for (; end < count && step.sources[end] && follows(step, copy, call_of(step, first + end)); ++end) {
+      const CopyCall& next = call_of(step, first + end);
+      copy.carried.push_back(next.carried.front());
+      copy.brings_presence = copy.brings_presence || next.brings_presence;
+    }
+    for (uint32_t i = begin; i + 1 < end; ++i)
+      wait_for(*step.on.device, *step.on.stream, step.inputs[0].output->at(first + i).fence);
+    submit_copy(step, copy, *step.sources[end - 1], first + end - 1);
+    if (writes_host(step)) step.run->watch_device(step.plan->domain);
+    const device::Fence fence = step.on.device->signal(*step.on.stream);
+    for (uint32_t i = begin; i < end; ++i) leave_fence(step, first + i, fence);
+  }
+  for (uint32_t i = 0; i < count; ++i) stamp(step, first + i);
+  return StepResult::settled;
+}
+
+} // namespace
+
 StepResult CopyRun::advance(uint64_t ordinal) {
-  for (const InputRun& input : inputs)
-    if (!is_issued(*this, input, ordinal)) return StepResult::waiting;
-  if (on.region && on.region->launched[ordinal % on.region->plan->slots] == ordinal + 1)
-    return StepResult::settled; // it was part of the launch
-  if (!can_begin(*this, ordinal)) return StepResult::waiting;
-  const std::optional<uint64_t> wanted = wanted_members(*this, ordinal);
-  if (!wanted) return StepResult::waiting;
-  for (size_t m = 0; m < inputs.size(); ++m)
-    if ((*wanted >> m & 1) && reads_host(*this) && !staged(inputs[m].output->at(ordinal))) return StepResult::waiting;
+  if (pace->group) return copy_firing(*this, ordinal);
+  if (was_launched(*this, ordinal) && std::all_of(inputs.begin(), inputs.end(), [&](const InputRun& input) {
+        return is_issued(*this, input, ordinal);
+      }))
+    return StepResult::settled;
+  uint64_t members = 0;
+  if (!is_ready(*this, ordinal, members)) return StepResult::waiting;
   CopyCall& copy = copy_calls[ordinal & pace->mask];
-  if (const Slot* const last = choose_targets(*this, copy, *wanted, ordinal)) {
+  if (const Slot* const last = choose_targets(*this, copy, members, ordinal)) {
     submit_copy(*this, copy, *last, ordinal);
     if (writes_host(*this)) run->watch_device(plan->domain);
     leave_fence(*this, ordinal, on.device->signal(*on.stream));

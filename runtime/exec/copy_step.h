@@ -28,13 +28,16 @@ struct CopyReader {
 };
 
 struct CopyRun : StepRun {
-  StepResult advance(uint64_t ordinal) override;
+  StepResult advance(uint64_t ordinal) override; // in a group's pace, of a firing's first item: it copies for all
 
   // built
   std::vector<CopyCall> copy_calls; // by ordinal & mask
   std::vector<CopyReader> readers;
   // claimer
   SingleWriter<uint64_t> copies, bytes_copied;
+  // In a group's pace, by item: the inputs that are wanted, and the source of the last one; null: nothing is copied.
+  std::vector<uint64_t> wanted;
+  std::vector<const Slot*> sources;
 };
 
 } // namespace millrace::exec

@@ -265,8 +265,13 @@ Slot copied_out(OutputRun& output, uint64_t ordinal, const Slot& made) {
 void give_back(DealRun& deal, uint64_t ordinal) {
   const auto [give, of] = deal.group->item(ordinal);
   for (size_t o = 0; o < give->outputs.size(); ++o) {
-    const Slot& made = deal.inputs[give->give->results[o]].output->at(ordinal);
     OutputRun& output = *give->outputs[o];
+    const uint32_t result = give->give->results[o];
+    if (result == plan::kNone) { // nobody reads it where it was made
+      settle(output, of, nothing(Cause::silent));
+      continue;
+    }
+    const Slot& made = deal.inputs[result].output->at(ordinal);
     if (!present(*deal.run, made)) {
       settle(output, of, nothing(made.cause));
     } else if (output.plan->owns) {

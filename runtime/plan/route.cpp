@@ -12,6 +12,8 @@ namespace millrace::plan {
 
 namespace {
 
+// The most bytes of an item's result that are copied once more on the host, to save a copy of its own from the device.
+constexpr uint64_t kCopiedOutMost = 65'536;
 // The cost assumed for a hop between the host and a device that was not measured: a card on PCIe 3.0 x16.
 constexpr double kGuessedLatencyUs = 10, kGuessedUsPerByte = 1.0 / 12'000;
 
@@ -25,6 +27,7 @@ class Router {
     for (uint32_t s = 0; s < step_count; ++s)
       for (uint32_t i = 0; i < plan_.steps[s].inputs.size(); ++i)
         if (crosses(s, i)) lead(s, i);
+    leave_out_unread_items();
     describe();
   }
 
@@ -68,7 +71,51 @@ class Router {
                  plan_.edges[edge].to + " is in " + plan_.domains[domain].name},
                 "",
                 "device: " + plan_.domains[plan_.outputs[output].domain].name});
-    plan_.steps[s].inputs[i].output = replica(output, domain, s, edge);
+    const bool is_item = plan_.steps[plan_.outputs[output].step].is<GiveStep>() && plan_.outputs[output].origin != kNone;
+    plan_.steps[s].inputs[i].output =
+        is_item ? item_in(output, domain, edge) : replica(output, domain, s, edge);
+  }
+
+  // Results that are read in other domains alone are not held where they were made.
+  void leave_out_unread_items() {
+    if (items_.empty()) return;
+    std::vector<bool> is_read(plan_.outputs.size());
+    for (const Step& step : plan_.steps)
+      for (const StepInput& input : step.inputs)
+        if (input.output != kNone) is_read[input.output] = true;
+    for (Step& step : plan_.steps)
+      if (auto* give = std::get_if<GiveStep>(&step.kind))
+        for (size_t o = 0; o < step.outputs.size(); ++o)
+          if (!is_read[step.outputs[o]]) give->results[o] = kNone;
+  }
+
+  // The result of an item in another domain: the group's pace copies it, for the items of a firing at once, and deals
+  // out what has arrived.
+  uint32_t item_in(uint32_t item, uint32_t domain, uint32_t edge) {
+    const auto known = items_.find({item, domain});
+    if (known != items_.end()) return known->second;
+    const uint32_t give = plan_.outputs[item].step;
+    const uint32_t deal = plan_.groups[plan_.steps[give].as<GiveStep>().group].deal;
+    const uint32_t made = replica(plan_.outputs[item].origin, domain, deal, edge);
+    std::vector<StepInput>& dealt = plan_.steps[deal].inputs;
+    auto at = std::find_if(dealt.begin(), dealt.end(), [&](const StepInput& input) { return input.output == made; });
+    if (at == dealt.end()) {
+      StepInput input;
+      input.output = made;
+      input.required = false;
+      at = dealt.insert(at, input);
+    }
+    Output result = plan_.outputs[item];
+    result.port = static_cast<uint32_t>(plan_.steps[give].outputs.size());
+    result.domain = domain;
+    // Blocks of a firing that arrive side by side come in one copy. Small values are copied out for that; large ones
+    // stay where they arrive.
+    result.origin = capacity_of(result.format) <= kCopiedOutMost ? kNone : made;
+    const auto output = static_cast<uint32_t>(plan_.outputs.size());
+    plan_.steps[give].as<GiveStep>().results.push_back(static_cast<uint32_t>(at - dealt.begin()));
+    plan_.steps[give].outputs.push_back(output);
+    plan_.outputs.push_back(result);
+    return items_[{item, domain}] = output;
   }
 
   bool is_declared_gpu(uint32_t s, uint32_t i) const {
@@ -163,6 +210,7 @@ class Router {
   Draft& draft_;
   Plan& plan_;
   std::map<std::pair<uint32_t, uint32_t>, uint32_t> replicas_, reader_count_; // by (output, domain)
+  std::map<std::pair<uint32_t, uint32_t>, uint32_t> items_; // result and domain → its output there
   std::map<uint64_t, CheapestRoutes> ways_;                                   // by bytes
   std::map<uint32_t, std::vector<uint32_t>> edges_;
 };

@@ -67,7 +67,7 @@ struct GiveStep {
   uint32_t stream = 0;           // by its place in the set
   uint32_t allowance = 1;        // items that the stream may have inside the group
   uint32_t owes = 0;             // ticks of its pace for which items may be inside
-  std::vector<uint32_t> results; // by output: the deal's input that it gets
+  std::vector<uint32_t> results; // by output: the deal's input that it gets; kNone: it is read in another domain alone
   // The handlers of the group that read its inputs, alike ones once: a tick is an item if one of them would fire.
   struct Reader {
     uint32_t every = 1;
