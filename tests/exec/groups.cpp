@@ -6,6 +6,7 @@
 #include <map>
 #include <mutex>
 
+#include "enqueuing_handlers.h"
 #include "exec/virtual_driver.h"
 #include "graph/unfold.h"
 #include "harness.h"
@@ -101,13 +102,32 @@ struct ItemCamera final : Handler {
   }
 };
 
+// On a device, as part of a region.
+struct CapturedModel final : Handler {
+  Input<Tensor> in{*this, "in"};
+  Output<Tensor> out{*this, "out", like(in)};
+  CapturedModel() { capturable(); }
+  void process(Tick& tick, Cuda& cuda) {
+    enqueued::queue(cuda).launch(
+        [to = enqueued::fresh(out, tick), from = enqueued::numbers(in(tick).data())] { *to = *from; });
+  }
+};
+
+// Notes the stream that a value says.
+struct NotesStreams final : NotesItems {
+  Input<Tensor> in{*this, "in"};
+  void process(Tick& tick, Cpu&) { note(tick, static_cast<int64_t>(in(tick).header().stream), kEmpty); }
+};
+
 const mr_plugin& items_plugin() {
   static const mr_handler_type types[] = {detail::Type<ItemSink>::table("u.sink", "Notes", ""),
                                           detail::Type<EachTick>::table("u.each", "Notes each tick", ""),
                                           detail::Type<Model>::table("u.model", "Adds", ""),
-                                          detail::Type<ItemCamera>::table("u.camera", "Counts", "")};
-  static const mr_handler_type* const pointers[] = {&types[0], &types[1], &types[2], &types[3]};
-  static const mr_plugin plugin = {sizeof(mr_plugin), MR_ABI_VERSION, "items", "1", pointers, 4, 0};
+                                          detail::Type<ItemCamera>::table("u.camera", "Counts", ""),
+                                          detail::Type<CapturedModel>::table("u.captured", "Copies, recordable", ""),
+                                          detail::Type<NotesStreams>::table("u.streams", "Notes streams", "")};
+  static const mr_handler_type* const pointers[] = {&types[0], &types[1], &types[2], &types[3], &types[4], &types[5]};
+  static const mr_plugin plugin = {sizeof(mr_plugin), MR_ABI_VERSION, "items", "1", pointers, 6, 0};
   return plugin;
 }
 
@@ -581,4 +601,24 @@ handlers:
     CHECK(std::count(visits.begin(), visits.end(), 8000) == 4); // the first value of each of them
     for (const ItemNote& note : item_notes["sink 2"]) CHECK(note.value == note.other + 1000);
   }
+}
+
+TEST_CASE("B1: values that leave a captured region of a group say the stream of their item") {
+  Setup setup = items_setup();
+  setup.virtual_time = false;
+  setup.domains = {"cpu", "cuda:0"};
+  const Ran ran = run_items(R"(
+streams: { cameras: { items: { a: { first: 0 }, b: { first: 100 } } } }
+clocks: { cameras: { mode: free } }
+handlers:
+  video: { type: u.camera, for_each: cameras, first: "{first}", count: 20 }
+  model: { type: u.captured, input: video, device: cuda:0 }
+  sink:  { type: u.streams, input: model, log: sink }
+)",
+                            {{"model", batch_of(4)}}, setup);
+  REQUIRE_MESSAGE(ran.ok, ran.error.what);
+  REQUIRE(ran.report.regions.size() == 1);
+  CHECK(ran.report.regions[0].launches > 0);
+  CHECK(noted("sink 0") == List(20, 0));
+  CHECK(noted("sink 1") == List(20, 1));
 }
