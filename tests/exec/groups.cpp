@@ -113,6 +113,17 @@ struct CapturedModel final : Handler {
   }
 };
 
+// On a device that runs bodies by itself.
+struct RecordedNotes final : NotesItems {
+  Input<Tensor> in{*this, "in"};
+  Output<Tensor> out{*this, "out", like(in)};
+  RecordedNotes() { capturable(); }
+  void process(Tick& tick, Cpu&) {
+    note(tick, read_one(in(tick)), kEmpty);
+    write_one(out, tick, read_one(in(tick)));
+  }
+};
+
 // Notes the stream that a value says.
 struct NotesStreams final : NotesItems {
   Input<Tensor> in{*this, "in"};
@@ -125,9 +136,11 @@ const mr_plugin& items_plugin() {
                                           detail::Type<Model>::table("u.model", "Adds", ""),
                                           detail::Type<ItemCamera>::table("u.camera", "Counts", ""),
                                           detail::Type<CapturedModel>::table("u.captured", "Copies, recordable", ""),
+                                          detail::Type<RecordedNotes>::table("u.recorded", "Notes, recordable", ""),
                                           detail::Type<NotesStreams>::table("u.streams", "Notes streams", "")};
-  static const mr_handler_type* const pointers[] = {&types[0], &types[1], &types[2], &types[3], &types[4], &types[5]};
-  static const mr_plugin plugin = {sizeof(mr_plugin), MR_ABI_VERSION, "items", "1", pointers, 6, 0};
+  static const mr_handler_type* const pointers[] = {&types[0], &types[1], &types[2], &types[3],
+                                                    &types[4], &types[5], &types[6]};
+  static const mr_plugin plugin = {sizeof(mr_plugin), MR_ABI_VERSION, "items", "1", pointers, 7, 0};
   return plugin;
 }
 
@@ -621,4 +634,23 @@ handlers:
   CHECK(ran.report.regions[0].launches > 0);
   CHECK(noted("sink 0") == List(20, 0));
   CHECK(noted("sink 1") == List(20, 1));
+}
+
+TEST_CASE("B1: bodies that follow one another on a device are told the stream of their item") {
+  Setup setup = items_setup();
+  setup.virtual_time = false;
+  setup.domains = {"cpu", "sim:0"};
+  const Ran ran = run_items(R"(
+streams: { cameras: { items: { a: { first: 0 }, b: { first: 100 } } } }
+clocks: { cameras: { mode: free } }
+handlers:
+  video: { type: u.camera, for_each: cameras, first: "{first}", count: 5 }
+  one:   { type: u.recorded, input: video, device: sim:0, log: one }
+  two:   { type: u.recorded, input: one, device: sim:0, log: two }
+  sink:  { type: u.sink, for_each: cameras, inputs: { a: two }, log: sink }
+)",
+                            {{"one", batch_of(4)}}, setup);
+  REQUIRE_MESSAGE(ran.ok, ran.error.what);
+  for (const char* log : {"one 0", "two 0", "sink 0"}) CHECK(noted(log) == List{0, 1, 2, 3, 4});
+  for (const char* log : {"one 1", "two 1", "sink 1"}) CHECK(noted(log) == List{100, 101, 102, 103, 104});
 }
