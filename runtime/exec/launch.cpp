@@ -10,6 +10,7 @@
 #include "exec/failure.h"
 #include "exec/finish_step.h"
 #include "exec/firing.h"
+#include "exec/group.h"
 #include "exec/region.h"
 #include "exec/settle.h"
 
@@ -127,7 +128,10 @@ void settle_exit(const RegionRun& region, const RegionOutput& exit, uint64_t ord
     header.pts_ns = from.pts_ns;
     header.duration_ns = from.duration_ns;
   }
-  if (exit.stream_of >= 0) header.stream = region.entries[static_cast<size_t>(exit.stream_of)].header.stream;
+  if (GroupRun* const group = region.steps[0]->pace->group)
+    header.stream = group->item(ordinal).give->give->stream; // not that of the recording
+  else if (exit.stream_of >= 0)
+    header.stream = region.entries[static_cast<size_t>(exit.stream_of)].header.stream;
   Slot& slot = settle(*exit.output, ordinal, value_in(block, fence));
   if (exit.output->in_host_memory) await_host_block(slot);
 }

@@ -3,6 +3,7 @@
 #include <cstring>
 
 #include "exec/channel.h"
+#include "exec/group.h"
 #include "exec/region.h"
 #include "exec/settle.h"
 
@@ -140,7 +141,7 @@ bool fix_body(BodyRun& step, BodyCall& body, uint64_t ordinal, Cause& cause) {
   for (const StepRun* before : step.after_on_device)
     wait_for(*step.on.device, *step.on.stream, before->on.fences[ordinal & step.pace->mask]);
   body.info = info;
-  body.tick.stream = step.tick.stream;
+  if (GroupRun* const group = step.pace->group) body.tick.stream = group->item(ordinal).give->give->stream;
   body.context = {&step, ordinal, &body, nullptr};
   return true;
 }

@@ -6,6 +6,7 @@
 #include <map>
 #include <mutex>
 
+#include "enqueuing_handlers.h"
 #include "exec/virtual_driver.h"
 #include "graph/unfold.h"
 #include "harness.h"
@@ -101,13 +102,45 @@ struct ItemCamera final : Handler {
   }
 };
 
+// On a device, as part of a region.
+struct CapturedModel final : Handler {
+  Input<Tensor> in{*this, "in"};
+  Output<Tensor> out{*this, "out", like(in)};
+  CapturedModel() { capturable(); }
+  void process(Tick& tick, Cuda& cuda) {
+    enqueued::queue(cuda).launch(
+        [to = enqueued::fresh(out, tick), from = enqueued::numbers(in(tick).data())] { *to = *from; });
+  }
+};
+
+// On a device that runs bodies by itself.
+struct RecordedNotes final : NotesItems {
+  Input<Tensor> in{*this, "in"};
+  Output<Tensor> out{*this, "out", like(in)};
+  RecordedNotes() { capturable(); }
+  void process(Tick& tick, Cpu&) {
+    note(tick, read_one(in(tick)), kEmpty);
+    write_one(out, tick, read_one(in(tick)));
+  }
+};
+
+// Notes the stream that a value says.
+struct NotesStreams final : NotesItems {
+  Input<Tensor> in{*this, "in"};
+  void process(Tick& tick, Cpu&) { note(tick, static_cast<int64_t>(in(tick).header().stream), kEmpty); }
+};
+
 const mr_plugin& items_plugin() {
   static const mr_handler_type types[] = {detail::Type<ItemSink>::table("u.sink", "Notes", ""),
                                           detail::Type<EachTick>::table("u.each", "Notes each tick", ""),
                                           detail::Type<Model>::table("u.model", "Adds", ""),
-                                          detail::Type<ItemCamera>::table("u.camera", "Counts", "")};
-  static const mr_handler_type* const pointers[] = {&types[0], &types[1], &types[2], &types[3]};
-  static const mr_plugin plugin = {sizeof(mr_plugin), MR_ABI_VERSION, "items", "1", pointers, 4, 0};
+                                          detail::Type<ItemCamera>::table("u.camera", "Counts", ""),
+                                          detail::Type<CapturedModel>::table("u.captured", "Copies, recordable", ""),
+                                          detail::Type<RecordedNotes>::table("u.recorded", "Notes, recordable", ""),
+                                          detail::Type<NotesStreams>::table("u.streams", "Notes streams", "")};
+  static const mr_handler_type* const pointers[] = {&types[0], &types[1], &types[2], &types[3],
+                                                    &types[4], &types[5], &types[6]};
+  static const mr_plugin plugin = {sizeof(mr_plugin), MR_ABI_VERSION, "items", "1", pointers, 7, 0};
   return plugin;
 }
 
@@ -581,4 +614,43 @@ handlers:
     CHECK(std::count(visits.begin(), visits.end(), 8000) == 4); // the first value of each of them
     for (const ItemNote& note : item_notes["sink 2"]) CHECK(note.value == note.other + 1000);
   }
+}
+
+TEST_CASE("B1: values that leave a captured region of a group say the stream of their item") {
+  Setup setup = items_setup();
+  setup.virtual_time = false;
+  setup.domains = {"cpu", "cuda:0"};
+  const Ran ran = run_items(R"(
+streams: { cameras: { items: { a: { first: 0 }, b: { first: 100 } } } }
+clocks: { cameras: { mode: free } }
+handlers:
+  video: { type: u.camera, for_each: cameras, first: "{first}", count: 20 }
+  model: { type: u.captured, input: video, device: cuda:0 }
+  sink:  { type: u.streams, input: model, log: sink }
+)",
+                            {{"model", batch_of(4)}}, setup);
+  REQUIRE_MESSAGE(ran.ok, ran.error.what);
+  REQUIRE(ran.report.regions.size() == 1);
+  CHECK(ran.report.regions[0].launches > 0);
+  CHECK(noted("sink 0") == List(20, 0));
+  CHECK(noted("sink 1") == List(20, 1));
+}
+
+TEST_CASE("B1: bodies that follow one another on a device are told the stream of their item") {
+  Setup setup = items_setup();
+  setup.virtual_time = false;
+  setup.domains = {"cpu", "sim:0"};
+  const Ran ran = run_items(R"(
+streams: { cameras: { items: { a: { first: 0 }, b: { first: 100 } } } }
+clocks: { cameras: { mode: free } }
+handlers:
+  video: { type: u.camera, for_each: cameras, first: "{first}", count: 5 }
+  one:   { type: u.recorded, input: video, device: sim:0, log: one }
+  two:   { type: u.recorded, input: one, device: sim:0, log: two }
+  sink:  { type: u.sink, for_each: cameras, inputs: { a: two }, log: sink }
+)",
+                            {{"one", batch_of(4)}}, setup);
+  REQUIRE_MESSAGE(ran.ok, ran.error.what);
+  for (const char* log : {"one 0", "two 0", "sink 0"}) CHECK(noted(log) == List{0, 1, 2, 3, 4});
+  for (const char* log : {"one 1", "two 1", "sink 1"}) CHECK(noted(log) == List{100, 101, 102, 103, 104});
 }

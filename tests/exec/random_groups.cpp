@@ -108,20 +108,23 @@ struct HandsOn final : Sees {
 };
 
 // On the host, or enqueued on a device.
-struct Enqueues final : Handler {
+struct Enqueues : Sees {
   Input<Tensor> a{*this, "a"};
   Output<Tensor> out{*this, "out", like(a)};
-  Param<std::string> log{*this, "log", "", "is not written to"};
   static int64_t of(const int64_t* from) { return mix(*from, 11); }
-  void process(Tick& tick, Cpu&) {
-    *enqueued::fresh(out, tick) = a(tick).element_count() == 0 ? 5 : of(enqueued::numbers(a(tick).data()));
-  }
+  void process(Tick& tick, Cpu&) { *enqueued::fresh(out, tick) = of(enqueued::numbers(a(tick).data())); }
   void process(Tick& tick, Cuda& cuda) {
-    const bool is_empty = a(tick).element_count() == 0;
-    enqueued::queue(cuda).launch([to = enqueued::fresh(out, tick), from = enqueued::numbers(a(tick).data()), is_empty] {
-      *to = is_empty ? 5 : of(from);
-    });
+    enqueued::queue(cuda).launch(
+        [to = enqueued::fresh(out, tick), from = enqueued::numbers(a(tick).data())] { *to = of(from); });
   }
+};
+struct EnqueuesAlone final : Enqueues {};
+struct Captures final : Enqueues {
+  Captures() { capturable(); }
+};
+struct FinishesItems final : Enqueues {
+  FinishesItems() { capturable(); }
+  void finish(Tick& tick, Cpu&) { saw(tick, {static_cast<int64_t>(a(tick).header().stream)}); }
 };
 
 struct LooksAt final : Sees {
@@ -148,7 +151,9 @@ const mr_plugin& groups_plugin() {
       detail::Type<BothInputs>::table("g.both", "Needs two, remembers", ""),
       detail::Type<AddsInPlace>::table("g.in_place", "Adds in place", ""),
       detail::Type<HandsOn>::table("g.hands_on", "Passes on its input's own buffer", ""),
-      detail::Type<Enqueues>::table("g.enqueues", "Mixes, on any device", ""),
+      detail::Type<EnqueuesAlone>::table("g.enqueues", "Mixes, on any device", ""),
+      detail::Type<Captures>::table("g.captures", "The same, recordable", ""),
+      detail::Type<FinishesItems>::table("g.finishes", "The same, and looks at its results", ""),
       detail::Type<LooksAt>::table("g.looks", "Takes", ""),
       detail::Type<Wall>::table("g.wall", "Takes from all streams", ""),
   };
@@ -253,9 +258,9 @@ class GroupGenerator {
   }
 
   void add_handler() {
-    static const char* const kTypes[] = {"g.one",  "g.one",      "g.two",      "g.two",
-                                         "g.both", "g.in_place", "g.hands_on", "g.enqueues"};
-    const std::string type = kTypes[up_to(7)];
+    static const char* const kTypes[] = {"g.one",      "g.one",      "g.two",      "g.two",      "g.both",
+                                         "g.in_place", "g.hands_on", "g.enqueues", "g.captures", "g.finishes"};
+    const std::string type = kTypes[up_to(9)];
     const std::string name = "h" + number(static_cast<int64_t>(drawn_.size()));
     // The first input of a handler that takes items has to bring them.
     std::string words = "type: " + type + ", log: " + name + ", inputs: { a: " + any_item();
@@ -283,7 +288,8 @@ class GroupGenerator {
       if (one_in(2)) add_batch(name);
     }
     if (one_in(2)) made_.sims[name] = "sim:" + number(up_to(1));
-    if (type == "g.enqueues" && !one_in(3)) made_.enqueuing[name] = "cuda:0";
+    const bool enqueues = type == "g.enqueues" || type == "g.captures" || type == "g.finishes";
+    if (enqueues && !one_in(3)) made_.enqueuing[name] = "cuda:0";
   }
 
   void add_batch(const std::string& name) {
