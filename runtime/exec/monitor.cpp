@@ -5,6 +5,7 @@
 #include <cstdio>
 
 #include "exec/channel.h"
+#include "exec/group_waits.h"
 #include "exec/losses.h"
 #include "exec/report.h"
 #include "exec/source.h"
@@ -108,16 +109,20 @@ std::vector<std::string> waiting_lines(const RunState& run) {
   }
   for (const auto& segment : run.epoch.segments) {
     if (segment->done.load()) continue;
-    const auto at = [](uint64_t ordinal) { return " (tick " + std::to_string(ordinal) + ")"; };
-    const std::string tick = at(segment->progress.load());
+    PaceRun& pace = *segment->pace;
+    const std::string tick = words_of_ordinal(pace, segment->progress.load());
     if (const auto [owing, ordinal] = owes(*segment); owing)
-      lines.push_back(owing->plan->name +
+      lines.push_back(name_with_stream(*owing) +
                       (owing->plan->is<plan::GiveStep>() ? " waits for its item" : " has not published what it owes") +
-                      at(ordinal));
+                      words_of_ordinal(pace, ordinal));
     if (const StepRun* step = segment->waiting_at.load()) {
       const std::string missing = missing_input(*step, segment->progress.load());
-      lines.push_back(step->plan->name + " waits for " +
+      lines.push_back(name_with_stream(*step) + " waits for " +
                       (missing.empty() ? "room, a device or another clock" : missing) + tick);
+    } else if (segment->head && pace.group) {
+      const bool is_full = has_full_window(pace);
+      lines.push_back(pace.group->plan->name + " waits for " +
+                      (is_full ? "room: as many firings as may be are under way" : missing_items(*pace.group)) + tick);
     } else if (segment->head && !awaits_stream(*segment)) {
       const std::string missing = missing_feeds(run, *segment->pace);
       const std::string what = has_full_window(*segment->pace) ? "room: as many ticks as may be are in flight"

@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "plan/describe_crossing.h"
+#include "plan/describe_group.h"
 #include "plan/far_feeds.h"
 #include "plan/format_text.h"
 
@@ -77,6 +78,7 @@ std::string PlanWords::step_words(uint32_t index) const {
       if (transfer.step == index) return transfer_words(step, transfer);
   }
   if (step.is<EntryStep>() && plan_.paces[step.pace].kind == PaceKind::far) return "+ " + far_entry_words(step);
+  if (step.is<DealStep>()) return "+ " + step.name + copied_out_words(step);
   if (step.channel() == kNone) return "+ " + step.name;
   return "+ " + step.name + channel_words(step, plan_.channels[step.channel()]);
 }
@@ -95,12 +97,23 @@ std::string PlanWords::handler_words(const Step& step, const HandlerPlan& handle
   }
   if (handler.every > 1) add(fmt::format("every {} ticks", handler.every));
   if (step.owes() > 0) add(owes_words(step, handler));
+  for (const BytesOf& gathered : gathered_by(plan_, step))
+    add(fmt::format("gathers {}, up to {}", gathered.name, bytes_words(gathered.bytes)));
   if (handler.cost_ns > 0) add(fmt::format("about {:.3g} µs", static_cast<double>(handler.cost_ns) / 1000));
   if (step.region != kNone)
     add(by_template_ ? "captured in a region" : fmt::format("captured in region {}", step.region));
   // With one domain there was nothing to choose.
   const std::string reason = plan_.domains.size() > 1 ? handler.reason : "";
   return details + (details.empty() || reason.empty() ? "" : "; ") + reason;
+}
+
+// ": copies model.output out, 9.2 KiB an item"
+std::string PlanWords::copied_out_words(const Step& deal) const {
+  std::string words;
+  for (const BytesOf& copied : copied_out_of(plan_, plan_.groups[deal.as<DealStep>().group]))
+    words +=
+        fmt::format("{}{} out, {} an item", words.empty() ? ": copies " : "; ", copied.name, bytes_words(copied.bytes));
+  return words;
 }
 
 // The number of results that it may owe, and the gap that its window can hold meanwhile.

@@ -32,6 +32,7 @@ class PlanWords {
  private:
   std::string far_words(const Pace& pace) const;
   std::string handler_words(const Step& step, const HandlerPlan& handler) const;
+  std::string copied_out_words(const Step& deal) const;
   std::string owes_words(const Step& step, const HandlerPlan& handler) const;
   std::string carried(const Step& transfer, size_t member) const;
   std::string transfer_words(const Step& step, const TransferPlan& transfer) const;

@@ -86,6 +86,12 @@ class Drawing {
     auto operator<=>(const Arrow&) const = default;
   };
 
+  // The step that an arrow with this output begins at. What a group makes of an item is drawn from its end.
+  uint32_t maker_of(const Output& output) const {
+    const Step& step = plan_.steps[output.step];
+    return step.is<GiveStep>() ? plan_.groups[step.as<GiveStep>().group].deal : output.step;
+  }
+
   std::string arrows() const {
     std::vector<Arrow> arrows;
     std::map<Arrow, size_t> counts;
@@ -98,9 +104,12 @@ class Drawing {
         if (input.output == kNone || !drawn.insert(input.output).second) continue;
         std::string label = plan_.outputs[input.output].name;
         if (input.delay > 0) label += fmt::format(", {} before", input.delay);
-        add({drawn_as_[plan_.outputs[input.output].step], drawn_as_[s], label});
+        add({drawn_as_[maker_of(plan_.outputs[input.output])], drawn_as_[s], label});
       }
     }
+    for (const GroupPlan& group : plan_.groups)
+      for (const uint32_t give : group.gives)
+        if (give != kNone) add({drawn_as_[give], drawn_as_[group.entry], "items"});
     std::string text;
     for (const Arrow& arrow : arrows)
       text += fmt::format("  step{} -> step{} [label=\"{}{}\"];\n", arrow.from, arrow.to, escaped(arrow.label),

@@ -2,6 +2,7 @@
 #include <nlohmann/json.hpp>
 
 #include "plan/describe_crossing.h"
+#include "plan/describe_group.h"
 #include "plan/format_text.h"
 #include "plan/template_names.h"
 
@@ -27,6 +28,10 @@ ordered_json handlers(const Plan& plan, bool has_streams) {
            {"reason", handler.reason}};
     if (handler.step != kNone) out["segment"] = plan.steps[handler.step].segment;
     if (plan.is_over_nodes()) out["node"] = plan.nodes[handler.node];
+    if (plan.clocks[handler.clock].is_group) {
+      out["clock"] = nullptr; // those of the streams
+      out["group"] = group_of(plan, handler.clock).name;
+    }
     if (!has_streams) continue;
     out["template"] = handler.stream.empty() ? ordered_json() : ordered_json(handler.written_as);
     out["stream"] = handler.stream.empty() ? ordered_json() : ordered_json(handler.stream);
@@ -112,6 +117,7 @@ ordered_json segments(const Plan& plan) {
 ordered_json clocks(const Plan& plan) {
   ordered_json json = ordered_json::array();
   for (const Clock& clock : plan.clocks) {
+    if (clock.is_group) continue;
     ordered_json out = {{"name", clock.name},
                         {"mode", mode_word(clock)},
                         {"live", clock.live},
@@ -121,6 +127,46 @@ ordered_json clocks(const Plan& plan) {
     json.push_back(std::move(out));
   }
   return json;
+}
+
+ordered_json bytes_of(const std::vector<BytesOf>& values, const char* of) {
+  ordered_json json = ordered_json::array();
+  for (const BytesOf& value : values) json.push_back({{of, value.name}, {"bytes", value.bytes}});
+  return json;
+}
+
+ordered_json group_json(const Plan& plan, const GroupPlan& group) {
+  ordered_json out = {{"name", group.name},
+                      {"set", group.set},
+                      {"handlers", ordered_json::array()},
+                      {"rule", rule_word(group.rule)},
+                      {"items_max", group.items_max},
+                      {"in_flight", group.in_flight},
+                      {"of_rows", group.of_rows},
+                      {"buckets", buckets_of(group)},
+                      {"allowance", ordered_json::object()},
+                      {"gathers", ordered_json::array()},
+                      {"copies_out", bytes_of(copied_out_of(plan, group), "output")}};
+  for (const uint32_t h : group.handlers) {
+    out["handlers"].push_back(plan.handlers[h].name);
+    if (plan.handlers[h].step == kNone) continue;
+    for (ordered_json& input : bytes_of(gathered_by(plan, plan.steps[plan.handlers[h].step]), "input"))
+      out["gathers"].push_back(std::move(input));
+  }
+  for (const uint32_t give : givers_of(group))
+    out["allowance"][plan.clocks[plan.paces[plan.steps[give].pace].clock].name] =
+        plan.steps[give].as<GiveStep>().allowance;
+  if (group.rule == BatchRule::fixed) out["size"] = group.size;
+  if (group.rule == BatchRule::fixed && group.wait_ns >= 0) out["wait_ms"] = static_cast<double>(group.wait_ns) / 1e6;
+  if (group.budget_ns > 0) out["budget_ms"] = static_cast<double>(group.budget_ns) / 1e6;
+  if (group.rule == BatchRule::learnt) out["late"] = group.drop_late ? "drop" : "keep";
+  if (const std::optional<OperatingPoint> point = expected_point(plan, group))
+    out["expected"] = {{"items", point->items},
+                       {"set_by", point->set_by_budget ? "budget" : "load"},
+                       {"load", point->load},
+                       {"rate", point->rate},
+                       {"item_us", static_cast<double>(point->item_ns) / 1000.0}};
+  return out;
 }
 
 ordered_json rings(const Plan& plan) {
@@ -173,6 +219,7 @@ std::string print_json(const Plan& plan) {
   json["domains"] = ordered_json::array();
   for (const Domain& domain : plan.domains) json["domains"].push_back(domain.name);
   json["clocks"] = clocks(plan);
+  for (const GroupPlan& group : plan.groups) json["groups"].push_back(group_json(plan, group));
   const ordered_json sets = streams(plan);
   if (!sets.empty()) json["streams"] = sets;
   json["handlers"] = handlers(plan, !sets.empty());

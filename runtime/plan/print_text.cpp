@@ -4,9 +4,11 @@
 
 #include <algorithm>
 #include <set>
+#include <utility>
 
 #include "memory/ring.h"
 #include "plan/describe_crossing.h"
+#include "plan/describe_group.h"
 #include "plan/fold_segments.h"
 #include "plan/format_text.h"
 #include "plan/plan_words.h"
@@ -37,6 +39,7 @@ class Printer {
   std::string text() {
     heading();
     clocks();
+    groups();
     segments();
     crossings();
     elsewhere();
@@ -99,22 +102,39 @@ class Printer {
     line("\nclocks");
     const Plan& named = by_template();
     std::vector<Row> rows;
-    for (uint32_t c = 0; c < plan_.clocks.size(); ++c)
+    std::vector<uint32_t> clocks; // by row
+    for (uint32_t c = 0; c < plan_.clocks.size(); ++c) {
+      if (plan_.clocks[c].is_group) continue;
+      clocks.push_back(c);
       rows.push_back({named.clocks[c].name, all_words_.clock_words(c), names_.stream_of_clock(c)});
+    }
     struct Shown {
       std::string name, words;
     };
     std::vector<Shown> shown;
     for (const Group& group : fold(rows, names_)) {
-      const auto c = static_cast<uint32_t>(group.rows[0]);
+      const Row& row = rows[group.rows[0]];
+      const uint32_t c = clocks[group.rows[0]];
       if (group.is_one())
         shown.push_back({name_of(plan_.clocks[c]), words_.clock_words(c)});
       else
-        shown.push_back({counted(rows[c].family, group.rows.size()), rows[c].key + rest(group, rows, "; ")});
+        shown.push_back({counted(row.family, group.rows.size()), row.key + rest(group, rows, "; ")});
     }
     size_t width = 4;
     for (const Shown& one : shown) width = std::max(width, one.name.size());
     for (const Shown& one : shown) line(fmt::format("  {:<{}}  {}", one.name, width, one.words));
+  }
+
+  void groups() {
+    if (plan_.groups.empty()) return;
+    line("\ngroups");
+    size_t width = 0;
+    for (const GroupPlan& group : plan_.groups) width = std::max(width, group.name.size());
+    for (const GroupPlan& group : plan_.groups) {
+      std::string name = group.name;
+      for (const std::string& words : group_lines(plan_, group))
+        line(fmt::format("  {:<{}}  {}", std::exchange(name, ""), width, words));
+    }
   }
 
   static std::string counted(const std::string& name, size_t count) { return fmt::format("{} ({})", name, count); }

@@ -74,6 +74,43 @@ TEST_CASE("An edge that compares times of two machines' clocks has their error, 
   CHECK(text.find("error_seconds{from=\"a.out\"") == std::string::npos);
 }
 
+TEST_CASE("Groups have their firings by items, the times of items and firings, and late items by stream") {
+  Report report;
+  GroupReport group;
+  group.name = "model";
+  group.set = "cameras";
+  group.budget_ms = 50;
+  group.items = 9;
+  group.firings_of = {{1, 1}, {8, 1}};
+  group.places = 9;
+  group.places_filled = 9;
+  group.waiting_p50_us = 2000;
+  group.waiting_sum_us = 18000;
+  group.buckets = {{8, 1, 6000, 6000, 6000}};
+  group.late = {{"gate7", 2, 3}};
+  report.groups.push_back(group);
+  const std::string text = metrics_text(report), labels = "{group=\"model\",set=\"cameras\"";
+  CHECK(has_line(text, "# TYPE millrace_group_firings_total counter"));
+  CHECK(has_line(text, "millrace_group_firings_total" + labels + ",items=\"1\"} 1"));
+  CHECK(has_line(text, "millrace_group_firings_total" + labels + ",items=\"8\"} 1"));
+  CHECK(has_line(text, "millrace_group_places_total" + labels + "} 9"));
+  CHECK(has_line(text, "millrace_group_places_filled_total" + labels + "} 9"));
+  CHECK(has_line(text, "millrace_group_waiting_seconds" + labels + ",quantile=\"0.5\"} 0.002"));
+  CHECK(has_line(text, "millrace_group_waiting_seconds_count" + labels + "} 9"));
+  CHECK(has_line(text, "millrace_group_firing_seconds_sum" + labels + ",places=\"8\"} 0.006"));
+  CHECK(has_line(text, "millrace_group_late_items_total" + labels + ",stream=\"gate7\",outcome=\"settled\"} 2"));
+  CHECK(has_line(text, "millrace_group_late_items_total" + labels + ",stream=\"gate7\",outcome=\"dropped\"} 3"));
+  CHECK(has_line(text, "millrace_group_budget_seconds" + labels + "} 0.05"));
+  CHECK(text.find("millrace_group_limit_items") == std::string::npos); // nothing is learnt
+
+  report.groups[0].limit = 4;
+  report.groups[0].limit_set_by = "budget";
+  report.groups[0].rate = 90;
+  const std::string learnt = metrics_text(report);
+  CHECK(has_line(learnt, "millrace_group_limit_items" + labels + ",set_by=\"budget\"} 4"));
+  CHECK(has_line(learnt, "millrace_group_items_per_second" + labels + "} 90"));
+}
+
 TEST_CASE("Without a sample a quantile is not a number, and nothing is said of what there is none of") {
   const std::string text = metrics_text({});
   CHECK(has_line(text, "millrace_latency_seconds{quantile=\"0.99\"} NaN"));

@@ -42,6 +42,27 @@ std::vector<json> events_of(const json& written, const std::string& phase) {
 
 } // namespace
 
+TEST_CASE("the firings of another node's group have their items in the trace of all") {
+  TraceOfRun trace = trace_of_node(1);
+  trace.tracks.push_back({"firings of blur", {}});
+  std::vector<TraceEvent>& events = trace.tracks[2].events;
+  events.push_back({100, 50, uint64_t{1} << kTraceIndexBits, 1, TraceKind::firing});
+  for (const uint64_t tick : {4, 5}) events.push_back({150, 0, tick, 1, TraceKind::item});
+  events.push_back({200, 50, (uint64_t{1} << kTraceIndexBits) + 1, 1, TraceKind::firing});
+  events.push_back({250, 0, 6, 1, TraceKind::item});
+  std::ostringstream out;
+  write_trace(traces_of_all(trace_of_node(1), "edge", {{"gpu", write_node_trace(trace, 100'000)}}), out);
+  std::vector<json> firings;
+  for (const json& event : events_of(json::parse(out.str()), "X"))
+    if (event["cat"] == "group") firings.push_back(event);
+  REQUIRE(firings.size() == 2);
+  const auto item = [](int tick) { return json{{"tick", tick}, {"clock", "main"}}; };
+  CHECK(firings[0]["name"] == "2 items");
+  CHECK(firings[0]["args"] == json{{"firing", 0}, {"items", {item(4), item(5)}}});
+  CHECK(firings[1]["name"] == "1 item");
+  CHECK(firings[1]["args"] == json{{"firing", 1}, {"items", json::array({item(6)})}});
+}
+
 TEST_CASE("a trace is read as it was written") {
   const TraceOfRun trace = trace_of_node(50, -7);
   const std::optional<TraceOfRun> read = read_node_trace(write_node_trace(trace, 100'000));

@@ -201,6 +201,13 @@ struct Priced final : Handler {
   void process(Tick&, Cpu&) {}
 };
 
+struct Dense final : Handler { // its rows lie in one piece of memory, on both sides
+  Input<Tensor> in{*this, "in", dense};
+  Output<Tensor> out{*this, "out", dense, like(in)};
+  Dense() { items(4); }
+  void process(Items&, Cpu&) {}
+};
+
 struct Numbers final : Handler { // of the type that is chosen, and as many dimensions
   Output<Tensor> out{*this, "out"};
   Param<std::string> dtype{*this, "dtype", "i64", "of the numbers", choices({"i64", "f32"})};
@@ -258,6 +265,7 @@ const mr_plugin& plan_plugin() {
       detail::Type<ObjectSink>::table("p.objectsink", "", ""),
       detail::Type<Unopened>::table("p.unopened", "", ""),
       detail::Type<Priced>::table("p.priced", "", ""),
+      detail::Type<Dense>::table("p.dense", "", ""),
       detail::Type<GrayOnly>::table("p.grayonly", "", ""),
       detail::Type<Lying>::table("p.lying", "", ""),
       detail::Type<Wide>::table("p.wide", "", ""),

@@ -21,7 +21,8 @@ using Names = std::vector<std::string>;
 // body alone), p.gpusink (a sink with both bodies; p.gpusinks takes a list), p.camera (live, 25/s), p.hint (cost_hint 5
 // ms), p.object (a host object), p.priced (relays; cpu_us and gpu_us are what it says of its cost), p.lying (on its
 // side, pixels 4:3), p.wide (pixels 4:3), p.hd (1280 × 720), p.full709 (i420 of bt709, full range), p.square (takes
-// square pixels), p.nv12only, p.narrow (takes what its parameter says).
+// square pixels), p.nv12only, p.narrow (takes what its parameter says), p.dense (dense on both
+// sides, four items a call).
 const mr_plugin& plan_plugin();
 
 // Questions about the plan are PlanView's.

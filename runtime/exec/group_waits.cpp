@@ -1,0 +1,30 @@
+// Says what groups wait for; see group_waits.h.
+#include "exec/group_waits.h"
+
+#include <mutex>
+
+#include "exec/group.h"
+#include "exec/run_state.h"
+
+namespace millrace::exec {
+
+std::string words_of_ordinal(const PaceRun& pace, uint64_t ordinal) {
+  if (pace.plan->kind != plan::PaceKind::batch) return " (tick " + std::to_string(ordinal) + ")";
+  return " (firing " + std::to_string(ordinal / pace.plan->places) + ")";
+}
+
+std::string name_with_stream(const StepRun& step) {
+  if (!step.plan->is<plan::GiveStep>()) return step.plan->name;
+  const std::lock_guard lock(step.run->places_mutex);
+  return step.plan->name + " of " + step.pace->clock->place.name;
+}
+
+std::string missing_items(GroupRun& group) {
+  const std::lock_guard lock(group.mutex);
+  const uint32_t waiting = group.collector->rows_waiting();
+  const std::string items = "items of " + group.plan->set;
+  return waiting == 0 ? items
+                      : "more " + items + ", since " + std::to_string(waiting) + (waiting == 1 ? " waits" : " wait");
+}
+
+} // namespace millrace::exec
