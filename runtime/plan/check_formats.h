@@ -16,7 +16,7 @@ std::string describe_rank(uint32_t rank);
 // The writer's parameter that chooses one of these element types, "float32" or "f32", set to it. "" if it has none.
 struct TypeEdit {
   std::string text;
-  Place place; // of the value that the file gives; line 0: it gives none
+  Place place; // line 0: the file gives no value for it
 };
 TypeEdit edit_to_dtypes(const DraftHandler& writer, uint32_t dtypes);
 
