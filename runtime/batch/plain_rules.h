@@ -13,6 +13,8 @@ namespace millrace::batch {
 class FixedRule final : public Rule {
  public:
   FixedRule(uint32_t size, int64_t wait_ns) : size_(size), wait_ns_(wait_ns) {}
+  void set_size(uint32_t size) { size_ = size; }
+  void set_wait(int64_t wait_ns) { wait_ns_ = wait_ns; }
   Choice choose(const Waiting& waiting) const override {
     Choice choice;
     const uint32_t rows = std::min(waiting.rows, size_);
@@ -42,6 +44,22 @@ class FreeRule final : public Rule {
 
  private:
   uint32_t max_;
+};
+
+// Fires 1, 2, 4, … items in turn, up to `max`, to measure what firings of each size take. Under Order::media_time.
+class EachSizeRule final : public Rule {
+ public:
+  explicit EachSizeRule(uint32_t max) : max_(max) {}
+  Choice choose(const Waiting& waiting) const override {
+    Choice choice;
+    const uint32_t rows = std::min(waiting.rows, size_);
+    (waiting.rows >= size_ ? choice.fire : choice.fire_if_alone) = rows;
+    return choice;
+  }
+  void ended(const FiringEnd&, const Forecast&) override { size_ = size_ >= max_ ? 1 : 2 * size_; }
+
+ private:
+  uint32_t max_, size_ = 1;
 };
 
 } // namespace millrace::batch

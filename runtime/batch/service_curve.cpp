@@ -18,6 +18,7 @@ ServiceCurve::ServiceCurve(const std::vector<BucketTime>& measured) {
       bucket.measured_paired_speed =
           std::clamp(static_cast<double>(time.median_ns) / (2 * static_cast<double>(time.paired_ns)), 0.5, 1.0);
     bucket.paired_speed = bucket.measured_paired_speed;
+    bucket.guesses_left = time.guessed ? kFirstFirings : 0;
     begin_anew(bucket, time.median_ns, time.p95_ns);
   }
   rise();
@@ -34,6 +35,10 @@ bool ServiceCurve::observe(size_t bucket, double ratio) {
   Bucket& fired = buckets_[bucket];
   fired.paired_speed += (fired.measured_paired_speed - fired.paired_speed) * kComesBack;
   const double took_ns = static_cast<double>(fired.median_ns) * ratio;
+  if (fired.guesses_left > 0) {
+    learn_first(fired, std::llround(took_ns));
+    return true;
+  }
   add_sample(fired, std::llround(took_ns));
   std::rotate(ratios_.begin(), ratios_.begin() + 1, ratios_.end());
   ratios_.back() = took_ns / static_cast<double>(fired.base_median_ns);
@@ -57,7 +62,50 @@ bool ServiceCurve::observe(size_t bucket, double ratio) {
   return jumped;
 }
 
+// The least of its first firings is its time.
+void ServiceCurve::learn_first(Bucket& bucket, int64_t took_ns) {
+  const bool is_first = bucket.guesses_left-- == kFirstFirings;
+  const int64_t least_ns = is_first ? took_ns : std::min(took_ns, bucket.base_median_ns);
+  begin_anew(bucket, least_ns, least_ns);
+  guess();
+  rise();
+}
+
+// Buckets that were never fired are on the straight line through their neighbours that were. With one neighbour alone,
+// larger ones gain nothing, and smaller ones half of what they could.
+void ServiceCurve::guess() {
+  const auto is_known = [](const Bucket& bucket) { return bucket.guesses_left < kFirstFirings; };
+  for (Bucket& bucket : buckets_) {
+    if (is_known(bucket)) continue;
+    const Bucket *below = nullptr, *before = nullptr, *above = nullptr;
+    for (const Bucket& other : buckets_) {
+      if (!is_known(other)) continue;
+      if (other.items > bucket.items) {
+        if (!above) above = &other;
+        continue;
+      }
+      before = below;
+      below = &other;
+    }
+    const auto line = [&](const Bucket& one, const Bucket& two) {
+      const double slope = static_cast<double>(two.base_median_ns - one.base_median_ns) / (two.items - one.items);
+      return static_cast<double>(one.base_median_ns) + std::max(0.0, slope) * (bucket.items - one.items);
+    };
+    double ns = static_cast<double>(bucket.base_median_ns);
+    if (below && above)
+      ns = line(*below, *above);
+    else if (below && before)
+      ns = line(*before, *below);
+    else if (below)
+      ns = static_cast<double>(below->base_median_ns) * bucket.items / below->items;
+    else if (above)
+      ns = static_cast<double>(above->base_median_ns) * (1 + static_cast<double>(bucket.items) / above->items) / 2;
+    begin_anew(bucket, std::llround(ns), std::llround(ns));
+  }
+}
+
 void ServiceCurve::observe_paired(size_t bucket, double ratio) {
+  if (buckets_[bucket].guesses_left > 0) return;
   constexpr double kMostAtOnce = 1.25, kLearns = 1.0 / 8; // one firing that was held up changes the speed by 2.5 %
   const double faster = 1 / std::clamp(ratio, 1 / kMostAtOnce, kMostAtOnce);
   double& speed = buckets_[bucket].paired_speed;

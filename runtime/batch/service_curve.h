@@ -20,6 +20,7 @@ struct BucketTime {
   // The time from end to end of firings of this bucket while two of them are always under way. 0: not measured, which
   // counts as no gain.
   int64_t paired_ns = 0;
+  bool guessed = false; // never measured: its first firings say how long it takes
 };
 
 class ServiceCurve {
@@ -41,6 +42,9 @@ class ServiceCurve {
   // The smallest bucket with room for so many items, or the largest bucket.
   size_t bucket_for(uint32_t items) const;
 
+  // True if the times of this bucket are guessed, from those that are known or as they were given.
+  bool is_guessed(size_t bucket) const { return buckets_[bucket].guesses_left > 0; }
+
   // A firing took `ratio` times its predicted time. Its bucket learns that from its last kSamples firings. If the last
   // kRecent firings, in the median, differ by a tenth from the curve as it was measured, the whole device has changed:
   // all buckets become that many times as long, and learn anew from there. Returns true then, since older errors of
@@ -52,8 +56,10 @@ class ServiceCurve {
 
  private:
   static constexpr size_t kSamples = 64, kMeasured = 24, kRecent = 8; // a measurement counts as 24 samples
+  static constexpr uint32_t kFirstFirings = 3; // the first one alone may be slow: pages and caches are cold
   struct Bucket {
     uint32_t items = 1;
+    uint32_t guesses_left = 0;         // firings until its time is known
     int64_t median_ns = 0, p95_ns = 0; // as they are told
     double paired_speed = 0.5, measured_paired_speed = 0.5;
     std::array<int64_t, kSamples> samples = {};
@@ -63,6 +69,8 @@ class ServiceCurve {
   };
   void add_sample(Bucket& bucket, int64_t ns);
   void begin_anew(Bucket& bucket, int64_t median_ns, int64_t p95_ns);
+  void learn_first(Bucket& bucket, int64_t took_ns);
+  void guess();
   void rise();
 
   std::vector<Bucket> buckets_;

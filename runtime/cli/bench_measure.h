@@ -60,6 +60,8 @@ Report run_on(const std::string& domain, graph::Graph graph, const exec::RunOpti
 
 // The benchmarks that have a file of their own; the head of each file describes its rows.
 std::vector<Row> bench_batch();
+std::vector<Row> bench_group_overhead();
+std::vector<Row> bench_group_wall();
 std::vector<Row> bench_fanout();
 std::vector<Row> bench_clock();
 std::vector<Row> bench_crossing();

@@ -26,8 +26,9 @@ std::string hop_words(const plan::Hop& hop) {
 }
 
 std::string body_words(const plan::BodyCost& body) {
-  return fmt::format("  {:<18} {:<8} {:>10} {:>10.1f} /{:>9.1f}  {}", body.type, body.domain, body.bytes, body.p50_us,
-                     body.p99_us, body.settings);
+  const std::string items = body.items > 1 ? std::to_string(body.items) + " items  " : "";
+  return fmt::format("  {:<18} {:<8} {:>10} {:>10.1f} /{:>9.1f}  {}{}", body.type, body.domain, body.bytes, body.p50_us,
+                     body.p99_us, items, body.settings);
 }
 
 std::string today() {

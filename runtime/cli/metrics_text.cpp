@@ -147,6 +147,48 @@ std::string streams_text(const Report& report) {
   return state.text() + ticks.text() + restarts.text() + dropped.text() + latency.text();
 }
 
+std::string groups_text(const Report& report) {
+  Family firings("millrace_group_firings_total", "counter", "Firings of a group, by their number of items.");
+  Family places("millrace_group_places_total", "counter", "Places that the firings of a group were made for.");
+  Family filled("millrace_group_places_filled_total", "counter", "Those of them that items filled.");
+  Family waiting("millrace_group_waiting_seconds", "summary", "From when an item was given until it fired.");
+  Family times("millrace_group_firing_seconds", "summary",
+               "From when a firing began until its items were dealt out, by the places that it was made for.");
+  Family late("millrace_group_late_items_total", "counter",
+              "Items that were late: settled after they were due, or dropped before they fired.");
+  Family budget("millrace_group_budget_seconds", "gauge", "The time that an item may take.");
+  Family limit("millrace_group_limit_items", "gauge", "The items that are waited for, by what sets it: load, budget.");
+  Family rate("millrace_group_items_per_second", "gauge", "Items that the streams give, as the rule measures it.");
+  for (const GroupReport& group : report.groups) {
+    const Labels labels = {{"group", group.name}, {"set", group.set}};
+    const auto with = [&](const char* name, const std::string& value) {
+      Labels more = labels;
+      more.push_back({name, value});
+      return more;
+    };
+    for (const auto& [items, count] : group.firings_of) firings.add(with("items", std::to_string(items)), count);
+    places.add(labels, group.places);
+    filled.add(labels, group.places_filled);
+    waiting.add_times(labels, group.items, group.waiting_p50_us, group.waiting_p99_us, group.waiting_sum_us);
+    for (const GroupReport::Bucket& bucket : group.buckets)
+      times.add_times(with("places", std::to_string(bucket.items)), bucket.firings, bucket.p50_us, bucket.p99_us,
+                      bucket.sum_us);
+    for (const GroupReport::LateItems& of : group.late) {
+      Labels stream = with("stream", of.stream);
+      stream.push_back({"outcome", "settled"});
+      late.add(stream, of.settled);
+      stream.back().second = "dropped";
+      late.add(stream, of.dropped);
+    }
+    if (group.budget_ms > 0) budget.add(labels, group.budget_ms * 1e-3);
+    if (group.limit == 0) continue;
+    limit.add(with("set_by", group.limit_set_by), uint64_t{group.limit});
+    rate.add(labels, group.rate);
+  }
+  return firings.text() + places.text() + filled.text() + waiting.text() + times.text() + late.text() + budget.text() +
+         limit.text() + rate.text();
+}
+
 std::string memory_text(const Report& report) {
   Family copies("millrace_transfer_copies_total", "counter", "Copies between domains.");
   Family bytes("millrace_transfer_bytes_total", "counter", "Bytes copied between domains.");
@@ -210,8 +252,8 @@ std::string paths_text(const Report& report) {
 } // namespace
 
 std::string metrics_text(const Report& report) {
-  return ticks_text(report) + handlers_text(report) + edges_text(report) + streams_text(report) + memory_text(report) +
-         nodes_text(report) + paths_text(report);
+  return ticks_text(report) + handlers_text(report) + edges_text(report) + streams_text(report) + groups_text(report) +
+         memory_text(report) + nodes_text(report) + paths_text(report);
 }
 
 } // namespace millrace::cli

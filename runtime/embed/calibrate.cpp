@@ -299,9 +299,23 @@ std::vector<plan::BodyCost> measure_bodies(const std::function<graph::Graph()>& 
     for (uint32_t h = 0; h < plan.handlers.size(); ++h) {
       const HandlerReport& report = result.report.handlers[h];
       if (report.domain != domain || report.sampled == 0) continue;
-      bodies.push_back({report.type, plan::settings_of(composition.declared_of(h)), domain, plan::bytes_read(plan, h),
-                        report.sampled_us / static_cast<double>(report.sampled), report.p50_us, report.p99_us,
-                        report.sampled});
+      plan::BodyCost body{report.type,
+                          plan::settings_of(composition.declared_of(h)),
+                          domain,
+                          plan::bytes_read(plan, h),
+                          report.sampled_us / static_cast<double>(report.sampled),
+                          report.p50_us,
+                          report.p99_us,
+                          report.sampled};
+      if (report.by_items.empty()) bodies.push_back(body);
+      for (const HandlerReport::ItemsTime& of : report.by_items) {
+        body.items = of.items;
+        body.mean_us = of.mean_us;
+        body.p50_us = of.p50_us;
+        body.p99_us = of.p99_us;
+        body.calls = of.sampled;
+        bodies.push_back(body);
+      }
     }
   }
   return bodies;
@@ -318,7 +332,8 @@ void merge(MachineFile& file, std::vector<plan::Hop> hops, std::vector<plan::Bod
     file.hops.push_back(std::move(hop));
   }
   const auto same = [](const plan::BodyCost& a, const plan::BodyCost& b) {
-    return a.type == b.type && a.settings == b.settings && a.domain == b.domain && a.bytes == b.bytes;
+    return a.type == b.type && a.settings == b.settings && a.domain == b.domain && a.bytes == b.bytes &&
+           a.items == b.items;
   };
   for (plan::BodyCost& body : bodies) {
     std::erase_if(file.bodies, [&](const plan::BodyCost& old) { return same(old, body); });

@@ -153,7 +153,8 @@ plan::Hop parse_hop(const json& given, const std::string& where) {
 }
 
 plan::BodyCost parse_body(const json& given, const std::string& where) {
-  kMachineFile.only_keys(given, where, {"type", "settings", "domain", "bytes", "mean_us", "p50_us", "p99_us", "calls"});
+  kMachineFile.only_keys(given, where,
+                         {"type", "settings", "domain", "bytes", "mean_us", "p50_us", "p99_us", "calls", "items"});
   plan::BodyCost body;
   body.type = needed(given, "type", where);
   body.settings = kMachineFile.text(given, "settings", where).value_or("");
@@ -166,6 +167,8 @@ plan::BodyCost parse_body(const json& given, const std::string& where) {
   body.p99_us = kMachineFile.number(given, "p99_us", 0, 1e12, where).value_or(*p50);
   if (given.contains("calls"))
     body.calls = static_cast<uint64_t>(kMachineFile.whole(given, "calls", 0, INT64_MAX, where));
+  if (given.contains("items"))
+    body.items = static_cast<uint32_t>(kMachineFile.whole(given, "items", 1, MR_ITEMS_MAX, where));
   return body;
 }
 
@@ -220,14 +223,16 @@ ordered_json print_hop(const plan::Hop& hop) {
 }
 
 ordered_json print_body(const plan::BodyCost& body) {
-  return {{"type", body.type},
-          {"settings", body.settings},
-          {"domain", body.domain},
-          {"bytes", body.bytes},
-          {"mean_us", rounded(body.mean_us)},
-          {"p50_us", rounded(body.p50_us)},
-          {"p99_us", rounded(body.p99_us)},
-          {"calls", body.calls}};
+  ordered_json out = {{"type", body.type},
+                      {"settings", body.settings},
+                      {"domain", body.domain},
+                      {"bytes", body.bytes},
+                      {"mean_us", rounded(body.mean_us)},
+                      {"p50_us", rounded(body.p50_us)},
+                      {"p99_us", rounded(body.p99_us)},
+                      {"calls", body.calls}};
+  if (body.items > 1) out["items"] = body.items;
+  return out;
 }
 
 const Simulated& declared(const MachineFile& file, const std::string& domain) {

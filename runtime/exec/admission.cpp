@@ -75,10 +75,8 @@ void end_pace(PaceRun& pace) {
   pace.idle_until_ns.store(INT64_MIN, std::memory_order_relaxed);
   pace.ended.store(true, std::memory_order_release);
   if (pace.clock->plan->has_room) wake_places(*pace.run, pace.clock->plan->set);
-  if (pace.plan->kind == plan::PaceKind::clock) {
-    end_place(*pace.clock, *pace.run);
-    give_up_changes(*pace.run, pace.plan->clock);
-  }
+  if (pace.plan->kind == plan::PaceKind::clock) end_place(*pace.clock, *pace.run);
+  if (pace.index == pace.plan->clock) give_up_changes(*pace.run, pace.plan->clock);
   pace.run->notify(pace);
   tell_clock_ended(pace);
 }
@@ -377,6 +375,8 @@ bool admit_far(PaceRun& pace) {
 bool admit_items(PaceRun& pace) {
   const uint64_t firing = pace.admitted.load(std::memory_order_relaxed) / pace.plan->places;
   if (pace.run->changes_waiting.load(std::memory_order_relaxed)) admit_changes(pace, firing, false);
+  if (pace.run->changes_admitted.load(std::memory_order_relaxed) != pace.group->changes_seen)
+    take_batch_changes(*pace.group);
   if (!admit_firing(pace)) return false;
   if (pace.run->changes_untold.load(std::memory_order_relaxed)) tell_taken(*pace.run, pace.plan->clock, firing);
   return true;

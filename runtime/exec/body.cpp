@@ -55,7 +55,7 @@ void end_body(BodyRun& step, BodyCall& body, mr_status status) {
   status = status_of_call(step, status, body.outputs, body.inputs);
   if (status == MR_END) step.run->stop();
   body.to_finish = status == MR_OK;
-  status < 0 ? fail_body(step, body) : say_stream(step, body.outputs);
+  status < 0 ? fail_body(step, body) : say_stream(step, body.tick.stream, body.outputs);
 }
 
 void repeat_inputs(BodyRun& step, BodyCall& body) {
@@ -237,7 +237,7 @@ StepResult BodyRun::advance(uint64_t ordinal) {
 bool change_live(BodyRun& step, uint64_t ordinal) {
   if (step.run->changes_admitted.load(std::memory_order_acquire) == step.life->changes_seen) return true;
   if (!at_rest(step)) return false; // a body has the parameters of its issue (2.7), and earlier ones may still run
-  apply_changes(step, step.pace->info(ordinal).index);
+  apply_changes(step, change_index(step, ordinal));
   return true;
 }
 

@@ -2,6 +2,7 @@
 #include "exec/build.h"
 
 #include <algorithm>
+#include <bit>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -153,6 +154,7 @@ void give_stream(const RunState& run, HandlerRun& step) {
   const plan::HandlerPlan& handler = *step.handler;
   const bool is_instance = !handler.stream.empty();
   const plan::Clock& clock = run.epoch.plan.clocks[handler.clock];
+  step.has_stream = clock.is_group; // that of each item
   const graph::StreamSet* const set = run.epoch.graph.find_set(is_instance ? handler.for_each : clock.set);
   if (!set || (!is_instance && set->shared_clock)) return;
   const graph::Stream* const stream = set->find(is_instance ? handler.stream : clock.name);
@@ -180,6 +182,7 @@ void fill(RunState& run, ItemsRun& step) {
   step.process_items = step.instance->table().process_items;
   step.finish_items = step.instance->table().finish_items;
   step.items_max = info.items_max;
+  if (run.options.measure_bodies) step.by_items.resize(static_cast<size_t>(std::bit_width(most)));
   step.places.resize(most);
   step.ticks.resize(most);
   for (ItemsRun::Place& place : step.places) {

@@ -6,6 +6,7 @@
 #include <string>
 #include <utility>
 
+#include "exec/group.h"
 #include "exec/handler_run.h"
 #include "observe/error.h"
 #include "plan/format_text.h"
@@ -24,7 +25,7 @@ bool is_over(const RunState& run, uint32_t clock) {
   if (state.place.vacant.load(std::memory_order_acquire)) return true;
   if (state.halted.load(std::memory_order_acquire) && !state.plan->restarts) return true;
   for (const auto& pace : run.epoch.paces)
-    if (pace->plan->kind == plan::PaceKind::clock && pace->plan->clock == clock)
+    if (pace->index == clock) // a clock's own pace has its number
       return pace->ended.load(std::memory_order_acquire);
   return false;
 }
@@ -103,6 +104,12 @@ std::vector<RunState::Change> check_changes(const RunState& run, const std::vect
     for (const uint32_t index : find_handlers(run, change.handler)) {
       const plan::HandlerPlan& handler = plan.handlers[index];
       const plugin::HandlerInfo& info = plan.type_of(handler);
+      if (change.param.starts_with("batch")) {
+        check_node(run, handler, change.param);
+        check_batch_change(run, handler, change);
+        checked.push_back({index, change.param, change.text, UINT64_MAX});
+        continue;
+      }
       const auto& param = find_param(handler, info, change.param);
       if (!param.live())
         refuse_live(change.param + " of " + change.handler + " cannot be changed while it runs",

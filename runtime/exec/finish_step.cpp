@@ -10,6 +10,7 @@
 #include "exec/check_call.h"
 #include "exec/failure.h"
 #include "exec/firing.h"
+#include "exec/group.h"
 #include "exec/settle.h"
 #include "exec/sink_latency.h"
 
@@ -51,6 +52,7 @@ mr_status call_finish(FinishRun& step, uint64_t ordinal) {
   SegmentRun& segment = *step.segment;
   step.context = {step.body, ordinal, nullptr, nullptr, true};
   step.tick.info = &info;
+  if (step.pace->group) step.tick.stream = step.pace->group->item(ordinal).give->give->stream;
   segment.inside.store(&body, std::memory_order_relaxed); // the monitor applies the body's budget
   const int64_t begin_ns = run.now_ns(), begin = run.trace_now();
   body.in_finish.store(true, std::memory_order_relaxed);
@@ -71,7 +73,7 @@ void settle_called(FinishRun& step, uint64_t ordinal, mr_status status) {
   for (OutputRun* output : step.outputs) {
     const mr_output& made = step.raw_outputs[static_cast<size_t>(output->plan->forwards) - body_inputs(step)];
     const bool there = status >= 0 && made.state != MR_OUTPUT_SILENT;
-    if (there) say_stream(*step.body, {&made, 1});
+    if (there) say_stream(*step.body, step.tick.stream, {&made, 1});
     settle(*output, ordinal, there ? value_of(made) : nothing(status < 0 ? Cause::error : Cause::silent));
   }
 }

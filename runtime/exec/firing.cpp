@@ -231,7 +231,8 @@ void apply_changes(HandlerRun& step, uint64_t index) {
     const bool is_mine = &run.epoch.plan.handlers[change.handler] == step.handler; // else perhaps of another clock
     if (!is_mine || change.number < step.life->changes_seen) continue;
     step.life->changes_seen = change.number;
-    if (change.at_index > index) return; // those after it are no earlier
+    if (change.at_index > index) return;         // those after it are no earlier
+    if (RunState::is_of_group(change)) continue; // its group has taken it in
     try {
       step.instance->set_param(change.param, change.text, {});
     } catch (const Failure& refused) { // its declaration allows it, but the handler's own type cannot hold it
@@ -269,7 +270,7 @@ namespace {
 mr_status end_call(HandlerRun& step, const mr_tick_info& info, mr_status status) {
   status = status_of_call(step, status, step.raw_outputs, step.raw_inputs);
   if (status >= 0) [[likely]] {
-    say_stream(step, step.raw_outputs);
+    say_stream(step, step.tick.stream, step.raw_outputs);
     return status;
   }
   const bool leaves =
@@ -337,7 +338,7 @@ bool run_flat(HandlerRun& step, uint64_t ordinal) {
 mr_status call(HandlerRun& step, const mr_tick_info& info) {
   RunState& run = *step.run;
   if (run.changes_admitted.load(std::memory_order_acquire) != step.life->changes_seen)
-    apply_changes(step, step.pace->group ? step.context.ordinal / step.pace->plan->places : info.index);
+    apply_changes(step, step.pace->group ? change_index(step, step.context.ordinal) : info.index);
   for (mr_output& output : step.raw_outputs) output.state = MR_OUTPUT_SILENT;
   if (!is_up(step)) return MR_OK; // silent while it restarts
   step.tick.info = &info;

@@ -4,11 +4,11 @@
 #include <algorithm>
 #include <cstring>
 
-#include "batch/plain_rules.h"
 #include "exec/admission.h"
 #include "exec/channel.h"
 #include "exec/firing.h"
 #include "exec/settle.h"
+#include "exec/tell.h"
 #include "exec/window.h"
 
 namespace millrace::exec {
@@ -17,17 +17,21 @@ namespace {
 
 // The time of an item of a group about which nothing was measured yet.
 constexpr int64_t kUnknownItemNs = 300'000;
+// The part of the time that a group may keep its handlers busy.
+constexpr double kUseMax = 0.8;
 
 // ---- building ------------------------------------------------------------------------------------------------------
 
-// What a firing takes by its items, before any was measured.
+// What a firing takes by its items, as far as the plan knows it. With lanes two firings are taken to run side by side.
 batch::ServiceCurve first_curve(const plan::Plan& plan, const plan::GroupPlan& group) {
-  int64_t item_ns = 0;
-  for (const uint32_t h : group.handlers) item_ns += plan.handlers[h].cost_ns;
-  if (item_ns == 0) item_ns = kUnknownItemNs;
+  uint32_t lanes = 1;
+  for (const uint32_t h : group.handlers) lanes = std::max(lanes, plan.handlers[h].lanes);
   std::vector<batch::BucketTime> buckets;
-  for (uint32_t items = 1; items <= group.items_max; items *= 2)
-    buckets.push_back({items, item_ns * items, item_ns * items, 0});
+  for (uint32_t items = 1; items <= group.items_max; items *= 2) {
+    const bool is_known = buckets.size() < group.curve_ns.size();
+    const int64_t ns = is_known ? group.curve_ns[buckets.size()] : kUnknownItemNs * items;
+    buckets.push_back({items, ns, ns, lanes > 1 && plan.workers > 1 ? ns / 2 : 0, !is_known});
+  }
   return batch::ServiceCurve(buckets);
 }
 
@@ -36,11 +40,15 @@ int64_t period_ns(const plan::Clock& clock) {
                                                       : 0;
 }
 
-std::unique_ptr<batch::Rule> make_rule(const plan::Plan& plan, GroupRun& group) {
+std::unique_ptr<batch::Rule> make_rule(const plan::Plan& plan, GroupRun& group, bool measures) {
   const plan::GroupPlan& of = *group.plan;
+  if (measures) return std::make_unique<batch::EachSizeRule>(of.items_max);
   if (of.rule == plan::BatchRule::free) return std::make_unique<batch::FreeRule>(of.size);
-  if (of.rule == plan::BatchRule::fixed)
-    return std::make_unique<batch::FixedRule>(of.size, of.wait_ns < 0 ? batch::kNever : of.wait_ns);
+  if (of.rule == plan::BatchRule::fixed) {
+    auto rule = std::make_unique<batch::FixedRule>(of.size, of.wait_ns);
+    group.fixed = rule.get();
+    return rule;
+  }
   double rate = 0;
   int64_t fastest_ns = 0;
   for (const GiveRun* give : group.gives) {
@@ -50,8 +58,8 @@ std::unique_ptr<batch::Rule> make_rule(const plan::Plan& plan, GroupRun& group) 
     rate += 1e9 / static_cast<double>(period);
     fastest_ns = fastest_ns == 0 ? period : std::min(fastest_ns, period);
   }
-  const batch::Budget budget{of.budget_ns, 0.8, of.drop_late};
-  auto rule = std::make_unique<batch::Controller>(budget, rate, fastest_ns > 0 ? fastest_ns : of.budget_ns);
+  group.budget = {of.budget_ns, kUseMax, of.drop_late};
+  auto rule = std::make_unique<batch::Controller>(group.budget, rate, fastest_ns > 0 ? fastest_ns : of.budget_ns);
   group.controller = rule.get();
   return rule;
 }
@@ -81,12 +89,13 @@ void make_group(RunState& run, const plan::GroupPlan& plan) {
     group->gives.push_back(&give);
   }
   group->gives_open = static_cast<uint32_t>(group->gives.size());
-  group->rule = make_rule(run.epoch.plan, *group);
+  begin_counts(*group);
+  group->rule = make_rule(run.epoch.plan, *group, run.options.measure_bodies);
   batch::Group of;
   of.streams_max = static_cast<uint32_t>(plan.gives.size());
   of.in_flight = plan.in_flight;
   of.budget_ns = plan.budget_ns;
-  of.order = plan.rule == plan::BatchRule::free ? batch::Order::media_time : batch::Order::deadline;
+  of.order = plan.budget_ns == 0 ? batch::Order::media_time : batch::Order::deadline;
   group->collector = std::make_unique<batch::Collector>(of, first_curve(run.epoch.plan, plan), *group->rule);
   run.epoch.groups.push_back(std::move(group));
 }
@@ -117,9 +126,11 @@ bool all_pass_over(const GiveRun& give, uint64_t index) {
                       [&](const plan::GiveStep::Reader& reader) { return index % reader.every == 0; });
 }
 
-// Takes the inputs of the tick into `slots`. Returns why there is none, if a required one is missing.
+// Takes the inputs of the tick into `slots`. Returns why there is none, if a required one is missing. As handlers do,
+// it counts nothing on a tick that `every` passes over.
 Cause take_inputs(GiveRun& give, uint64_t ordinal, std::vector<Slot>& slots) {
   Cause cause = Cause::input;
+  const bool counts = !all_pass_over(give, give.pace->info(ordinal).index);
   for (size_t i = 0; i < give.inputs.size(); ++i) {
     InputRun& input = give.inputs[i];
     Slot room;
@@ -127,13 +138,25 @@ Cause take_inputs(GiveRun& give, uint64_t ordinal, std::vector<Slot>& slots) {
     slots[i] = slot ? *slot : nothing(why_empty(give, input, ordinal));
     slots[i].presence_pending = false;
     if (slot) {
-      ++input.totals->delivered;
+      if (counts) ++input.totals->delivered;
       continue;
     }
-    ++input.totals->empty[static_cast<size_t>(slots[i].cause)];
+    if (counts) ++input.totals->empty[static_cast<size_t>(slots[i].cause)];
     if (input.required && slots[i].cause == Cause::end) cause = Cause::end; // its outputs pass the end on
   }
   return cause;
+}
+
+// The places that the item takes in a firing.
+uint32_t rows_of(const GiveRun& give, const std::vector<Slot>& slots) {
+  const uint32_t input = give.give->rows_input;
+  if (input == plan::kNone || !slots[input].value) return 1;
+  const mr_value& value = *slots[input].value;
+  const auto rows = value.header.kind == MR_KIND_RECORDS ? value.as.records.count
+                    : value.header.kind == MR_KIND_TENSOR && value.as.tensor.rank > 0
+                        ? static_cast<uint64_t>(value.as.tensor.shape[0])
+                        : uint64_t{1};
+  return static_cast<uint32_t>(std::clamp<uint64_t>(rows, 1, give.group->plan->items_max));
 }
 
 void come_in(GiveRun& give, int64_t now_ns) {
@@ -193,7 +216,7 @@ StepResult GiveRun::advance(uint64_t ordinal) {
     const std::lock_guard lock(group->mutex);
     const int64_t now = run->now_ns();
     come_in(*this, now);
-    if (!group->collector->give(give->stream, ordinal, now, 1, info.media_time_ns)) {
+    if (!group->collector->give(give->stream, ordinal, now, rows_of(*this, slots), info.media_time_ns)) {
       waiting_for = ordinal;
       return StepResult::waiting;
     }
@@ -231,7 +254,7 @@ GiveRun& give_of(const GroupRun& group, uint32_t stream) {
 void drop(GroupRun& group, const batch::Dropped& dropped) {
   GiveRun& give = give_of(group, dropped.item.stream);
   const Cause cause = dropped.cause == batch::DropCause::late ? Cause::late : Cause::failed;
-  for (InputRun& input : give.inputs) ++input.totals->empty[static_cast<size_t>(cause)];
+  count_dropped(give, dropped);
   clear_outputs(give, dropped.item.ordinal, cause);
   settle_item(give, dropped.item.ordinal);
   group.pace->stirred = true;
@@ -294,6 +317,7 @@ bool admit_firing(PaceRun& pace) {
       for (uint64_t place = first; place < first + pace.plan->places; ++place) retire(pace, place);
       for (uint32_t i = 0; i < count; ++i) lay_out(group, first + i, next.firing->items[i]);
       group.firing(first) = {count, next.firing->slot, now};
+      count_firing(group, *next.firing, now);
     }
   }
   if (count == 0) {
@@ -345,7 +369,19 @@ void give_back(DealRun& deal, uint64_t ordinal) {
       if (output.holds) hold(slot);
     }
   }
+  // Not once another firing takes the place: until then streams would have fewer blocks than their windows need.
+  for (OutputRun* taken : deal.pace->entry->outputs)
+    if (taken->holds) release(taken->at(ordinal));
   settle_item(*give, of);
+}
+
+// Warns once of a budget that one item cannot keep even if it waits for nothing. Late items are not dropped then.
+void mind_budget(GroupRun& group) {
+  if (!group.controller || group.has_warned || group.collector->forecast().curve().is_guessed(0)) return;
+  const int64_t least_ns = group.controller->least_budget_ns(group.collector->forecast());
+  if (least_ns <= group.budget.budget_ns) return;
+  group.has_warned = true;
+  tell_budget(*group.pace->run, group.plan->name, group.budget.budget_ns, least_ns);
 }
 
 } // namespace
@@ -357,7 +393,10 @@ StepResult DealRun::advance(uint64_t first) {
   {
     const std::lock_guard lock(group->mutex);
     for (uint64_t ordinal = first; ordinal < first + firing.count; ++ordinal) give_back(*this, ordinal);
-    group->collector->firing_ended(firing.slot, run->now_ns());
+    const int64_t now = run->now_ns();
+    count_dealt(*group, first, now);
+    group->collector->firing_ended(firing.slot, now);
+    mind_budget(*group);
   }
   for (uint64_t ordinal = first; ordinal < first + firing.count; ++ordinal) stamp(*this, ordinal);
   wake_head(*pace);

@@ -17,6 +17,9 @@
 
 #include "batch/collector.h"
 #include "batch/controller.h"
+#include "batch/plain_rules.h"
+#include "exec/group_counts.h"
+#include "exec/run.h"
 #include "exec/step.h"
 
 namespace millrace::exec {
@@ -74,8 +77,13 @@ struct GroupRun {
   std::mutex mutex;
   std::unique_ptr<batch::Rule> rule;
   batch::Controller* controller = nullptr; // the rule, if it learns
+  batch::FixedRule* fixed = nullptr;       // the rule, if it is of a size and a wait
+  batch::Budget budget;                    // the controller's
+  bool has_warned = false;                 // that the budget is less than one item takes
+  size_t changes_seen = 0;                 // of RunState::changes
   std::unique_ptr<batch::Collector> collector;
   uint32_t gives_open = 0; // streams that may still give
+  GroupCounts counts;
 
   ItemPlace& item(uint64_t ordinal);
   FiringPlace& firing(uint64_t first);
@@ -85,6 +93,11 @@ struct GroupRun {
 void make_groups(RunState& run);
 // The head of a group's pace: admits the next firing. False if there is none now.
 bool admit_firing(PaceRun& pace);
+// Refuses a change of a value of `batch:` that the handler's group does not have. Throws Failure MR0208-MR0213, MR0310,
+// MR0316.
+void check_batch_change(const RunState& run, const plan::HandlerPlan& handler, const ParamChange& change);
+// Takes in the changes that were admitted for the next firing (B16).
+void take_batch_changes(GroupRun& group);
 // The stream gives no more, for good or until its next epoch.
 void leave_group(GiveRun& give, bool for_good);
 

@@ -2,7 +2,9 @@
 #include "exec/items_run.h"
 
 #include <algorithm>
+#include <bit>
 #include <cstring>
+#include <utility>
 
 #include "exec/check_call.h"
 #include "exec/failure.h"
@@ -72,7 +74,7 @@ mr_status timed_call(ItemsRun& step) {
   step.context.ordinal = step.places[0].ordinal;
   step.tick.info = step.places[0].call.tick.info;
   if (run.changes_admitted.load(std::memory_order_acquire) != step.life->changes_seen)
-    apply_changes(step, step.places[0].ordinal / step.pace->plan->places);
+    apply_changes(step, change_index(step, step.places[0].ordinal));
   segment.inside.store(&step, std::memory_order_relaxed);
   ++step.life->other_calls;
   trace_tiny_calls(segment);
@@ -81,7 +83,12 @@ mr_status timed_call(ItemsRun& step) {
   const int64_t begin = timed ? run.now_ns() : 0, traced_begin = traced ? trace_ticks() : 0;
   const mr_status status = call_items(step);
   if (traced) trace_call(step, traced_begin, trace_ticks());
-  if (timed) sample(step, run.now_ns() - begin);
+  if (timed) {
+    const int64_t took = run.now_ns() - begin;
+    sample(step, took);
+    if (!step.by_items.empty() && std::has_single_bit(step.called_items))
+      step.by_items[static_cast<size_t>(std::countr_zero(step.called_items))].add(took);
+  }
   return status;
 }
 
@@ -104,8 +111,7 @@ void end_items(ItemsRun& step, mr_status status) {
       const mr_status own = status_of_call(step, MR_OK, place.call.raw_outputs, place.call.raw_inputs);
       context.has_failed = own < 0;
       if (own >= 0) {
-        step.tick.stream = place.call.tick.stream;
-        say_stream(step, place.call.raw_outputs);
+        say_stream(step, place.call.tick.stream, place.call.raw_outputs);
         continue;
       }
     } else if (!place.failure.empty()) {

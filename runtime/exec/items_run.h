@@ -29,8 +29,9 @@ struct ItemsRun : HandlerRun {
   std::vector<std::unique_ptr<std::byte[]>> gathered;
 
   // claimer
-  std::vector<Place> places;   // of items that are called, in their order
-  std::vector<mr_tick*> ticks; // the same
+  std::vector<Histogram> by_items; // RunOptions::measure_bodies: times of calls of 1, 2, 4, … items; else empty
+  std::vector<Place> places;       // of items that are called, in their order
+  std::vector<mr_tick*> ticks;     // the same
   uint32_t called_items = 0;
 };
 

@@ -5,6 +5,7 @@
 #include <mutex>
 
 #include "exec/channel.h"
+#include "exec/group.h"
 #include "exec/handler_run.h"
 #include "exec/run_state.h"
 #include "exec/source.h"
@@ -42,6 +43,7 @@ void add_losses(const InputRun& input, CountsByCause& dropped) {
   if (!input.totals) return;
   if (input.totals->lost_by_every > 0) dropped["every"] += input.totals->lost_by_every;
   if (input.totals->lost_by_input > 0) dropped["input"] += input.totals->lost_by_input;
+  if (input.totals->dropped_late > 0) dropped["late"] += input.totals->dropped_late;
 }
 
 } // namespace
@@ -55,11 +57,16 @@ uint32_t target_clock(const Epoch& epoch, const plan::EdgePlan& edge) {
   return epoch.plan.paces[epoch.plan.steps[edge.target_step].pace].clock;
 }
 
+const GiveRun* give_of(const Epoch& epoch, const plan::EdgePlan& edge) {
+  return edge.target_step == plan::kNone ? nullptr : dynamic_cast<const GiveRun*>(epoch.step_runs[edge.target_step]);
+}
+
 CountsByCause dropped_on(const RunState& run, uint32_t index) {
   CountsByCause dropped;
   const plan::EdgePlan& edge = run.epoch.plan.edges[index];
   for (const HandlerRun* step : run.epoch.handlers) // its lanes
     if (step->index == edge.target_step) add_losses(step->inputs[edge.target_input], dropped);
+  if (const GiveRun* give = give_of(run.epoch, edge)) add_losses(give->inputs[edge.target_input], dropped);
   add_edge_drops(run, index, dropped);
   return dropped;
 }

@@ -200,7 +200,7 @@ bool settle_deferred(HandlerRun& step, Deferred& deferred) {
     step.life->errors.fetch_add(1, std::memory_order_relaxed);
     void_outputs(step, deferred.outputs);
   }
-  say_stream(step, deferred.outputs);
+  say_stream(step, step.tick.stream, deferred.outputs);
   settle_outputs(step, ordinal, deferred.outputs, deferred.inputs, sound ? Cause::silent : Cause::error);
   note_sink_latency(step, ordinal);
   if (step.shared->wanted) step.shared->stamp(ordinal).store(ordinal + 1, std::memory_order_release);

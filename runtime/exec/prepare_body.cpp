@@ -140,6 +140,7 @@ bool fix_body(BodyRun& step, BodyCall& body, uint64_t ordinal, Cause& cause) {
   for (const StepRun* before : step.after_on_device)
     wait_for(*step.on.device, *step.on.stream, before->on.fences[ordinal & step.pace->mask]);
   body.info = info;
+  body.tick.stream = step.tick.stream;
   body.context = {&step, ordinal, &body, nullptr};
   return true;
 }

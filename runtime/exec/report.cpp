@@ -10,8 +10,11 @@
 #include "exec/channel.h"
 #include "exec/copy_step.h"
 #include "exec/finish_step.h"
+#include "exec/group.h"
+#include "exec/items_run.h"
 #include "exec/losses.h"
 #include "exec/region.h"
+#include "exec/report_groups.h"
 #include "exec/report_streams.h"
 #include "exec/run_state.h"
 #include "exec/sink_latency.h"
@@ -88,11 +91,22 @@ class ByName {
   std::deque<Entry> entries_;
 };
 
+// The first call of each size finds cold pages.
+void add_items(const ItemsRun& step, HandlerReport& out) {
+  for (size_t b = 0; b < step.by_items.size(); ++b) {
+    const Histogram& times = step.by_items[b];
+    if (times.count() < 2) continue;
+    out.by_items.push_back({1u << b, times.count(), us(times.sum_ns()) / static_cast<double>(times.count()),
+                            us(times.quantile_ns(0.5)), us(times.quantile_ns(0.99))});
+  }
+}
+
 struct HandlerSum {
   HandlerReport out;
   Histogram times, finish_times;
   double predicted_us = 0; // the sum over instances
   uint32_t instances = 0;
+  bool takes_items = false;
 };
 
 void add_domain(std::string& domains, const std::string& domain) {
@@ -131,6 +145,10 @@ void report_handlers(const RunState& run, Report& report) {
       out.calls += step->life->calls() + launches_of(*step);
       out.errors += step->life->errors.load();
       sum.times.merge(step->times);
+      if (const auto* items = dynamic_cast<const ItemsRun*>(step)) {
+        add_items(*items, out);
+        sum.takes_items = true; // calls of one item and of several are not alike
+      }
     }
   }
   for (HandlerSum& sum : sums.entries()) {
@@ -148,7 +166,7 @@ void report_handlers(const RunState& run, Report& report) {
     out.finish_max_us = us(finish_times.max_ns());
     // The calls of a handler that waits for the world, such as a window that shows a film at its speed, last as long as
     // the world lets them.
-    if (!out.waits) compare(report, out.name, out.predicted_us, out.sampled_us, out.sampled);
+    if (!out.waits && !sum.takes_items) compare(report, out.name, out.predicted_us, out.sampled_us, out.sampled);
     report.handlers.push_back(out);
   }
 }
@@ -170,6 +188,12 @@ void report_edges(const RunState& run, Report& report, LostByClock& lost) {
       for (size_t c = 0; c < static_cast<size_t>(Cause::count); ++c) out.empty += input.totals->empty[c];
       out.delivered -= input.totals->absent_at_fence;
       out.empty += input.totals->absent_at_fence;
+    }
+    if (const GiveRun* give = give_of(epoch, edge)) {
+      const InputTotals& totals = *give->inputs[edge.target_input].totals;
+      out.delivered += totals.delivered - totals.dropped_late;
+      for (const SingleWriter<uint64_t>& count : totals.empty) out.empty += count;
+      out.empty += totals.dropped_late;
     }
     out.dropped = dropped_on(run, index);
     for (const auto& channel : epoch.channels) {
@@ -321,6 +345,7 @@ Report make_report(const RunState& run) {
   LostByClock lost;
   report_edges(run, report, lost);
   report.streams = report_streams(run, lost);
+  report.groups = report_groups(run);
   report_transfers(run, report);
   report_crossings(run, report);
   report_devices(run, report);

@@ -92,6 +92,8 @@ class RunState {
     std::shared_ptr<Request> request = nullptr; // null: nobody asks when it is taken, or its tick has begun
     size_t number = 0;                          // in `changes`: how many were admitted before it
   };
+  // True for a value of `batch:`, which concerns the handler's group.
+  static bool is_of_group(const Change& change) { return change.param.starts_with("batch."); }
   std::mutex changes_mutex;
   std::vector<Change> requested; // their tick has not come
   std::vector<Change> changes;   // by number, so that those of one clock come by index; without those that are taken in

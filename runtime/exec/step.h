@@ -21,6 +21,8 @@ struct InputTotals {
   // For a queue: values on ticks on which the handler was not called, because of `every` or because another input that
   // it requires was empty (8.6).
   SingleWriter<uint64_t> lost_by_every, lost_by_input;
+  // For a step that gives items to a group: part of `delivered`, of items that were dropped. Under the group's mutex.
+  SingleWriter<uint64_t> dropped_late;
 };
 
 struct InputRun {

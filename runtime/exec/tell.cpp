@@ -40,7 +40,8 @@ uint64_t tick_of_call(const HandlerRun& step) {
 }
 
 uint32_t stream_of_call(const HandlerRun& step) {
-  if (step.has_stream) return step.tick.stream;
+  const bool may_change = step.on.device && step.pace->group; // while a body of an earlier item is on the device
+  if (step.has_stream && !may_change) return step.tick.stream;
   if (step.on.device) return LogRecord::kNoStream; // its inputs are on a device
   for (const mr_input& input : step.raw_inputs)
     if (input.value) return input.value->header.stream;
@@ -164,6 +165,14 @@ void tell_stream_began(const PaceRun& pace) {
 void tell_stream_left(const PaceRun& pace) {
   if (!is_heard(*pace.run, LogLevel::info)) return;
   say(*pace.run, LogLevel::info, "", stream_of(*pace.run, *pace.clock), "the stream is over");
+}
+
+void tell_budget(const RunState& run, const std::string& group, int64_t budget_ns, int64_t least_ns) {
+  const auto ms = [](int64_t ns) { return fmt::format("{:.3g} ms", static_cast<double>(ns) / 1e6); };
+  warn_of_stream(run, "",
+                 "the group of " + group + " has a budget of " + ms(budget_ns) + ", and one item alone takes " +
+                     ms(least_ns) + " with its margin; late items are done all the same",
+                 code::budget_too_short);
 }
 
 void tell_over(const RunState& run, const Result& result) {

@@ -53,6 +53,8 @@ void tell_stream_absent(const RunState& run, uint32_t clock, const Error& error)
 void tell_stream_down(const PaceRun& pace, int64_t wait_ns); // it begins anew after this time
 void tell_stream_began(const PaceRun& pace);
 void tell_stream_left(const PaceRun& pace);
+// The group's budget is less than one of its items takes by itself.
+void tell_budget(const RunState& run, const std::string& group, int64_t budget_ns, int64_t least_ns);
 void tell_over(const RunState& run, const Result& result);
 
 // Tells when values begin to be dropped on an edge or ticks of a clock begin to be late, and when that is over. It

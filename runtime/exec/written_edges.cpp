@@ -16,6 +16,8 @@ std::pair<std::string, std::string> WrittenEdges::names_of(const plan::EdgePlan&
   const auto index = static_cast<size_t>(&edge - epoch_.plan.edges.data());
   const bool is_list = index < epoch_.graph.edges.size() && !epoch_.graph.edges[index].over.empty();
   if (is_list) return {from, to.substr(0, to.find('['))};
+  const bool has_items = index < epoch_.graph.edges.size() && !epoch_.graph.edges[index].item_of.empty();
+  if (has_items) return {from, to};
   const bool is_outside = to == edge.to;
   return {is_outside || readers_.at({edge.from, to}) > 1 ? edge.from : from, to};
 }

@@ -14,7 +14,8 @@ using nlohmann::ordered_json;
 namespace {
 
 // Lists of which each node has its own entries.
-constexpr const char* kLists[] = {"transfers", "crossings", "links", "surprises", "paths", "regions", "segments"};
+constexpr const char* kLists[] = {"transfers", "crossings", "links",   "surprises",
+                                  "paths",     "groups",    "regions", "segments"};
 
 // Adds the counts of `part` to those of `all`, by their names.
 void add_counts(ordered_json& all, const ordered_json& part) {

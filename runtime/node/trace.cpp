@@ -14,7 +14,7 @@ using nlohmann::json;
 namespace {
 
 constexpr size_t kNumbersOfEvent = 5, kEventBytesLeast = 2 * kNumbersOfEvent; // a digit and a comma each
-constexpr auto kLastKind = static_cast<uint32_t>(TraceKind::admit);
+constexpr auto kLastKind = static_cast<uint32_t>(TraceKind::item);
 
 // Differences of any two numbers: they wrap.
 uint64_t difference(uint64_t to, uint64_t from) { return to - from; }

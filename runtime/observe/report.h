@@ -28,6 +28,13 @@ struct HandlerReport {
   // Times of finish() on the host, for a body that enqueues (its other times are the device's). 0: it has no finish().
   uint64_t finish_sampled = 0;
   double finish_p50_us = 0, finish_p99_us = 0, finish_max_us = 0;
+  // Calibration, of a handler that takes several items a call: the times of calls by their number of items.
+  struct ItemsTime {
+    uint32_t items = 0;
+    uint64_t sampled = 0;
+    double mean_us = 0, p50_us = 0, p99_us = 0;
+  };
+  std::vector<ItemsTime> by_items;
   std::map<std::string, int64_t> counts; // the handler's own counters, by name
   std::vector<HandlerMessage> messages;  // its log sentences, each once
   std::string first_error;               // its words at its first failure; "": it did not fail
@@ -110,6 +117,35 @@ struct StreamReport {
   uint64_t failed_at = 0;  // the tick
   std::string failed_on{}; // the node, if several nodes run the graph
 };
+// A group: handlers that work on the items of all streams of a set, firing by firing.
+struct GroupReport {
+  struct Bucket {
+    uint32_t items = 1; // for which firings were made
+    uint64_t firings = 0;
+    double p50_us = 0, p99_us = 0; // from when one fired until its items were dealt out
+    double sum_us = 0;
+  };
+  struct LateItems {
+    std::string stream;
+    uint64_t settled = 0, dropped = 0; // after they were due; before they fired
+  };
+  std::string name, set;
+  std::vector<std::string> handlers;
+  std::string rule;     // "free", "fixed", "learnt"
+  double budget_ms = 0; // 0: items have none
+  uint32_t items_max = 1, in_flight = 1;
+  uint64_t firings = 0, items = 0;
+  uint64_t places_filled = 0, places = 0;        // of all firings' buckets
+  std::map<uint32_t, uint64_t> firings_of{};     // by their number of items
+  double waiting_p50_us = 0, waiting_p99_us = 0; // of items, from when they were given until they fired
+  double waiting_sum_us = 0;
+  std::vector<Bucket> buckets{}; // those that firings were made for
+  // learnt: the places that are waited for, "load" or "budget", and items per second.
+  uint32_t limit = 0;
+  std::string limit_set_by{};
+  double rate = 0;
+  std::vector<LateItems> late{}; // streams that had any
+};
 // A region: handlers that were submitted to a device as one launch.
 struct RegionReport {
   std::string domain;
@@ -136,6 +172,7 @@ struct Report {
   std::vector<HandlerReport> handlers;
   std::vector<EdgeReport> edges;
   std::vector<StreamReport> streams; // in the order of the sets and their items
+  std::vector<GroupReport> groups;
   std::vector<TransferReport> transfers;
   std::vector<CrossingReport> crossings;     // empty if one machine runs the graph
   std::vector<LinkReport> links;             // to the other nodes; the same

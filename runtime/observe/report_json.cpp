@@ -49,6 +49,34 @@ nlohmann::ordered_json json_of(const StreamReport& s) {
   return json;
 }
 
+nlohmann::ordered_json json_of(const GroupReport& g) {
+  nlohmann::ordered_json json = {{"name", g.name},
+                                 {"set", g.set},
+                                 {"handlers", g.handlers},
+                                 {"rule", g.rule},
+                                 {"budget_ms", g.budget_ms},
+                                 {"items_max", g.items_max},
+                                 {"in_flight", g.in_flight},
+                                 {"firings", g.firings},
+                                 {"items", g.items},
+                                 {"places_filled", g.places_filled},
+                                 {"places", g.places},
+                                 {"firings_of", nlohmann::ordered_json::object()},
+                                 {"waiting_us", {{"p50", g.waiting_p50_us}, {"p99", g.waiting_p99_us}}},
+                                 {"buckets", nlohmann::ordered_json::array()}};
+  for (const auto& [items, firings] : g.firings_of) json["firings_of"][std::to_string(items)] = firings;
+  for (const GroupReport::Bucket& b : g.buckets)
+    json["buckets"].push_back({{"items", b.items}, {"firings", b.firings}, {"p50_us", b.p50_us}, {"p99_us", b.p99_us}});
+  if (g.limit > 0) {
+    json["limit"] = {{"items", g.limit}, {"set_by", g.limit_set_by}};
+    json["rate"] = g.rate;
+  }
+  json["late"] = nlohmann::ordered_json::object();
+  for (const GroupReport::LateItems& l : g.late)
+    json["late"][l.stream] = {{"settled", l.settled}, {"dropped", l.dropped}};
+  return json;
+}
+
 // Only where several nodes run the graph.
 void add_nodes(const Report& report, nlohmann::ordered_json& json) {
   for (const CrossingReport& c : report.crossings) {
@@ -87,6 +115,8 @@ std::string to_json(const Result& result) {
   json["edges"] = ordered_json::array();
   for (const EdgeReport& e : report.edges) json["edges"].push_back(json_of(e));
   for (const StreamReport& s : report.streams) json["streams"][s.set][s.name] = json_of(s);
+  json["groups"] = ordered_json::array();
+  for (const GroupReport& g : report.groups) json["groups"].push_back(json_of(g));
   json["transfers"] = ordered_json::array();
   for (const TransferReport& t : report.transfers)
     json["transfers"].push_back({{"from", t.from},

@@ -49,8 +49,9 @@ class TraceClock {
   double ns_per_tick_ = 1;
 };
 
-// A reader's `read` belongs to a value, which becomes part of some tick later or never.
-enum class TraceKind : uint32_t { call, read, copy, admit };
+// A reader's `read` belongs to a value, which becomes part of some tick later or never. A `firing` of a group is
+// followed by an `item` for each of its items. The numbers travel over links and stay as they are.
+enum class TraceKind : uint32_t { call, read, copy, admit, firing, item };
 
 // A trace id holds the tick's index in these bits and the tick's clock above them.
 inline constexpr uint64_t kTraceIndexBits = 48;
@@ -58,7 +59,7 @@ inline constexpr uint64_t kTraceIndexBits = 48;
 // A span as readers get it. The ring stores it in half the bytes.
 struct TraceSpan {
   int64_t begin, end; // ticks
-  uint64_t trace_id;  // the tick's, or the reader's count of values
+  uint64_t trace_id;  // the tick's, the reader's count of values, or the group's clock and count of firings
   uint32_t step;      // index in the plan
   TraceKind kind;
 };

@@ -33,7 +33,7 @@ class Writer {
       forgotten += runs_[r].forgotten;
       left_out += runs_[r].left_out;
     }
-    for (const Placed& placed : placed_) slice(placed);
+    for (size_t i = 0; i < placed_.size(); ++i) slice(i);
     arrows();
     out_ << "\n],\"otherData\":{\"forgotten_spans\":\"" << forgotten << "\",\"left_out_spans\":\"" << left_out
          << "\"}}\n";
@@ -66,8 +66,28 @@ class Writer {
 
   static double us(int64_t ns) { return static_cast<double>(ns) / 1000; }
 
-  void slice(const Placed& placed) {
-    static constexpr const char* kCategories[] = {"handler", "source", "copy", "clock"};
+  // The ticks that are the items of a firing: those that follow it on its track.
+  nlohmann::ordered_json items_of(size_t firing) const {
+    nlohmann::ordered_json items = nlohmann::ordered_json::array();
+    for (size_t i = firing + 1; i < placed_.size(); ++i) {
+      const Placed& item = placed_[i];
+      const bool is_its = std::pair(item.run, item.track) == std::pair(placed_[firing].run, placed_[firing].track) &&
+                          item.event.kind == TraceKind::item;
+      if (!is_its) break;
+      items.push_back(tick_of(item));
+    }
+    return items;
+  }
+
+  nlohmann::ordered_json tick_of(const Placed& placed) const {
+    const uint64_t id = placed.event.trace_id;
+    return {{"tick", id & kIndexMask}, {"clock", runs_[placed.run].clocks[id >> kTraceIndexBits]}};
+  }
+
+  void slice(size_t index) {
+    static constexpr const char* kCategories[] = {"handler", "source", "copy", "clock", "group"};
+    const Placed& placed = placed_[index];
+    if (placed.event.kind == TraceKind::item) return; // told with its firing
     const TraceOfRun& run = runs_[placed.run];
     const TraceEvent& one = placed.event;
     const bool instant = one.kind == TraceKind::admit;
@@ -81,10 +101,15 @@ class Writer {
       json["s"] = "t"; // drawn on its track
     else
       json["dur"] = us(one.duration_ns);
-    if (one.kind == TraceKind::read)
+    if (one.kind == TraceKind::firing) {
+      const nlohmann::ordered_json items = items_of(index);
+      json["name"] = std::to_string(items.size()) + (items.size() == 1 ? " item" : " items");
+      json["args"] = {{"firing", one.trace_id & kIndexMask}, {"items", items}};
+    } else if (one.kind == TraceKind::read) {
       json["args"] = {{"value", one.trace_id}};
-    else
-      json["args"] = {{"tick", one.trace_id & kIndexMask}, {"clock", run.clocks[one.trace_id >> kTraceIndexBits]}};
+    } else {
+      json["args"] = tick_of(placed);
+    }
     event(json);
   }
 
@@ -92,7 +117,7 @@ class Writer {
   // nodes.
   void arrows() {
     std::erase_if(placed_, [](const Placed& placed) {
-      return placed.event.kind == TraceKind::admit || placed.event.kind == TraceKind::read;
+      return placed.event.kind != TraceKind::call && placed.event.kind != TraceKind::copy;
     });
     std::stable_sort(placed_.begin(), placed_.end(), [](const Placed& a, const Placed& b) {
       return std::pair(a.event.trace_id, a.begin_ns) < std::pair(b.event.trace_id, b.begin_ns);

@@ -1,5 +1,5 @@
-// A run's trace as a file that Perfetto and chrome://tracing open: a process per node, a track per worker, reader and
-// device stream, a slice per call, and arrows that follow a tick from one track to another.
+// A run's trace as a file that Perfetto and chrome://tracing open: a process per node, a track per worker, reader,
+// device stream and group, a slice per call and firing, and arrows that follow a tick from one track to another.
 #pragma once
 
 #include <cstdint>
@@ -13,7 +13,7 @@ namespace millrace {
 
 struct TraceEvent {
   int64_t begin_ns = 0, duration_ns = 0; // since the trace began
-  uint64_t trace_id = 0;                 // the tick's, or the reader's count of values
+  uint64_t trace_id = 0;                 // as TraceSpan has it
   uint32_t step = 0;                     // index into TraceOfRun::steps
   TraceKind kind{};
   friend bool operator==(const TraceEvent&, const TraceEvent&) = default;

@@ -70,21 +70,52 @@ uint64_t bytes_read(const Plan& plan, uint32_t handler) {
   return bytes;
 }
 
+namespace {
+
+// As measured with so many items a call, at the handler's size.
+std::optional<Cost> measured_cost(const Draft& draft, const DraftHandler& handler, uint32_t domain, uint32_t items) {
+  std::vector<const BodyCost*> known;
+  const std::string settings = settings_of(*handler.declared);
+  for (const BodyCost& body : draft.machine.bodies)
+    if (body.type == handler.info->type && body.settings == settings && body.items == items &&
+        body.domain == draft.plan.domains[domain].name)
+      known.push_back(&body);
+  return between(known, static_cast<double>(bytes_read(handler)));
+}
+
+} // namespace
+
 Cost cost_in(const Draft& draft, const DraftHandler& handler, uint32_t domain) {
   const auto given = draft.options.costs_ns.find(handler.declared->name);
   if (domain == host_on(draft.plan.domains, "") && given != draft.options.costs_ns.end()) {
     const double us = static_cast<double>(given->second) / 1000;
     return {us, us, true};
   }
-  std::vector<const BodyCost*> known;
-  const std::string settings = settings_of(*handler.declared);
-  for (const BodyCost& body : draft.machine.bodies)
-    if (body.type == handler.info->type && body.settings == settings && body.domain == draft.plan.domains[domain].name)
-      known.push_back(&body);
-  if (const auto measured = between(known, static_cast<double>(bytes_read(handler)))) return *measured;
+  if (const auto measured = measured_cost(draft, handler, domain, 1)) return *measured;
   const int64_t said = draft.plan.on_host(domain) ? handler.facts.cost_cpu_ns : handler.facts.cost_gpu_ns;
   const double us = static_cast<double>(said > 0 ? said : handler.info->cost_hint_ns) / 1000;
   return {us, us, draft.plan.on_host(domain) || said > 0}; // a hint is for the host's body
+}
+
+double items_us(const Draft& draft, const DraftHandler& handler, uint32_t domain, uint32_t items) {
+  const double one_us = cost_in(draft, handler, domain).us;
+  if (handler.info->items_max == 0 || !draft.plan.on_host(domain)) return one_us * items; // called item by item
+  double below_us = one_us, before_us = one_us;
+  uint32_t below = 1, before = 1;
+  for (uint32_t known = 2; known <= MR_ITEMS_MAX; known *= 2) {
+    const auto measured = measured_cost(draft, handler, domain, known);
+    if (!measured) continue;
+    if (known >= items) { // on the line between the two
+      const double part = static_cast<double>(items - below) / (known - below);
+      return std::lerp(below_us, measured->us, part);
+    }
+    before = below;
+    before_us = below_us;
+    below = known;
+    below_us = measured->us;
+  }
+  if (below == 1) return one_us * items;
+  return below_us + (below_us - before_us) * (items - below) / (below - before);
 }
 
 } // namespace millrace::plan

@@ -156,6 +156,8 @@ struct Cost {
   bool sure = false;  // good enough for placement; else for cutting segments only
 };
 Cost cost_in(const Draft& draft, const DraftHandler& handler, uint32_t domain);
+// The time of a handler of a group for so many items of a firing.
+double items_us(const Draft& draft, const DraftHandler& handler, uint32_t domain, uint32_t items);
 
 // A value this large fits into no memory: a host has 47 bits of addresses. Sums over all rings stay within 64 bits.
 inline constexpr uint64_t kBytesMax = uint64_t{1} << 47;

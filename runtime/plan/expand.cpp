@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "plan/clock_circles.h"
+#include "plan/groups.h"
 
 namespace millrace::plan {
 
@@ -66,6 +67,7 @@ void expand(Draft& draft) {
   Expansion expansion(draft);
   make_paces(expansion);
   make_handler_steps(expansion);
+  price_groups(draft);
   find_circles(draft);
   connect_edges(expansion);
   open_gates(expansion);

@@ -32,11 +32,12 @@ struct GroupPlan {
   uint32_t items_max = 1;         // places of a firing, a power of two
   uint32_t in_flight = 1;         // firings
   BatchRule rule = BatchRule::free;
-  uint32_t size = 0;     // fixed
-  int64_t wait_ns = 0;   // fixed; -1: for ever
+  uint32_t size = 0;     // fixed: items that are waited for; free: the most that are taken
+  int64_t wait_ns = 0;   // fixed
   int64_t budget_ns = 0; // from an item's arrival to its result; 0: free, which has none
   bool drop_late = false;
   bool of_rows = false;
+  std::vector<int64_t> curve_ns; // the time of a firing of 1, 2, 4, … items, as expected; empty: not known
 };
 
 struct Plan;

@@ -18,7 +18,12 @@ uint32_t GroupSteps::group_named(const std::string& name) const {
 bool GroupSteps::leads_back(const GroupPlan& group) const {
   Reachability ways(draft_.handlers.size());
   for (const DraftEdge& edge : draft_.edges) ways.add(edge.source, edge.target);
-  return std::any_of(group.handlers.begin(), group.handlers.end(), [&](uint32_t h) { return ways.leads(h, h); });
+  for (const GroupPlan& other : plan_.groups) // one firing has all of a group
+    for (const uint32_t h : other.handlers) ways.join(other.handlers[0], h);
+  return std::any_of(draft_.edges.begin(), draft_.edges.end(), [&](const DraftEdge& edge) {
+    const bool is_its = edge.leaves && all_.source_of(edge).declared->group == group.name;
+    return is_its && (edge.target == edge.source || ways.leads(edge.target, edge.source));
+  });
 }
 
 uint32_t GroupSteps::allowance(const GroupPlan& group, uint32_t stream_clock) const {
@@ -79,6 +84,9 @@ uint32_t GroupSteps::give(const DraftEdge& edge, const StepInput& input) {
   const auto [reader, first] = readers_.try_emplace({step, edge.target}, readers.size());
   if (first) readers.push_back({draft_.handlers[edge.target].declared->every, {}});
   if (input.required && input.edge != kNone && is_sync(edge)) readers[reader->second].required.push_back(place);
+  const auto& batch = draft_.handlers[edge.target].declared->batch;
+  uint32_t& rows_input = gives.as<GiveStep>().rows_input;
+  if (batch && batch->of_rows && rows_input == kNone) rows_input = place;
   return at->second;
 }
 

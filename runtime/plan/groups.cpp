@@ -3,8 +3,10 @@
 
 #include <algorithm>
 #include <bit>
+#include <cmath>
 
 #include "batch/collector.h"
+#include "graph/quantity.h"
 #include "graph/unfold.h"
 #include "plan/format_text.h"
 #include "plan/reachability.h"
@@ -132,6 +134,22 @@ void find_groups(Draft& draft) {
     if (edge.enters || edge.leaves) find_stream(draft, edge);
 }
 
+void refuse_ways_back(const Draft& draft) {
+  Reachability ways(draft.handlers.size());
+  for (const DraftEdge& edge : draft.edges)
+    if (edge.declared->delay == 0) ways.add(edge.source, edge.target);
+  for (const GroupPlan& group : draft.plan.groups)
+    for (const uint32_t h : group.handlers) ways.join(group.handlers[0], h);
+  for (const DraftEdge& edge : draft.edges) {
+    if (!edge.leaves || edge.declared->delay > 0 || !ways.leads(edge.target, edge.source)) continue;
+    const DraftHandler& source = draft.handlers[edge.source];
+    const std::string target = graph::written_name(draft.handlers[edge.target].declared->name);
+    refuse(source, "is of a group, and a way by " + target + " leads back into it",
+           "handlers that sync edges join take their items together, so a firing would wait for its own results",
+           "delay: 1 on an edge of the way, or for_each: " + group_of(draft, edge).set);
+  }
+}
+
 namespace {
 
 class Settling {
@@ -167,11 +185,12 @@ class Settling {
 
   void settle_rule(bool realtime) {
     group_.of_rows = batch_ && batch_->of_rows;
+    if (batch_) group_.size = batch_->size;
     if (batch_ && batch_->is_fixed()) {
-      group_.rule = BatchRule::fixed;
-      group_.size = batch_->size;
-      // Without a time it would wait for ever for items that never come.
-      group_.wait_ns = batch_->wait_ns >= 0 ? batch_->wait_ns : realtime ? period_ns() : -1;
+      // Without time a size is the most that it takes: streams that meet again after the group would wait for each other
+      // (B12).
+      group_.rule = realtime ? BatchRule::fixed : BatchRule::free;
+      group_.wait_ns = batch_->wait_ns >= 0 ? batch_->wait_ns : period_ns();
     } else {
       group_.rule = realtime ? BatchRule::learnt : BatchRule::free;
     }
@@ -240,7 +259,45 @@ void refuse_elsewhere(const Draft& draft, const DraftHandler& handler, const std
          "items do not go over a link yet", "node: " + draft.options.nodes[node]);
 }
 
+// The time of a firing of so many items; 0: not known.
+int64_t firing_ns(const Draft& draft, const GroupPlan& group, uint32_t items) {
+  double us = 0;
+  for (const uint32_t h : group.handlers) {
+    if (draft.plan.handlers[h].cost_ns == 0) return 0;
+    us += items_us(draft, draft.handlers[h], draft.handlers[h].domain, items);
+  }
+  return std::llround(us * 1000);
+}
+
+// What an item takes beside its firing's expected time (batch/forecast.h).
+constexpr int64_t kMarginLeastNs = 200'000;
+
+void check_budget(const Draft& draft, const GroupPlan& group) {
+  const graph::Batch* given = nullptr;
+  for (const uint32_t h : group.handlers)
+    if (const auto& batch = draft.handlers[h].declared->batch; batch && batch->budget_ns > 0) given = &*batch;
+  if (!given || group.curve_ns.empty() || group.curve_ns[0] + kMarginLeastNs <= given->budget_ns) return;
+  const int64_t least_ns = group.curve_ns[0] + kMarginLeastNs;
+  throw Failure(Error{code::budget_too_short,
+                      "the group of " + group.name + " takes " + graph::write_duration(group.curve_ns[0]) +
+                          " for one item, and its budget is " + graph::write_duration(given->budget_ns),
+                      given->place,
+                      {"an item that waits for nothing needs " + graph::write_duration(least_ns) + " with its margin"},
+                      "",
+                      "budget: " + graph::write_duration(2 * least_ns)});
+}
+
 } // namespace
+
+void price_groups(Draft& draft) {
+  for (GroupPlan& group : draft.plan.groups) {
+    for (uint32_t items = 1; items <= group.items_max; items *= 2) {
+      const int64_t ns = firing_ns(draft, group, items);
+      if (ns > 0) group.curve_ns.push_back(ns);
+    }
+    check_budget(draft, group);
+  }
+}
 
 void refuse_groups_over_nodes(const Draft& draft) {
   for (const GroupPlan& group : draft.plan.groups) {

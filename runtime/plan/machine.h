@@ -20,6 +20,7 @@ struct BodyCost {
   uint64_t bytes = 0; // the most that its inputs hold; for a source, its outputs
   double mean_us = 0, p50_us = 0, p99_us = 0;
   uint64_t calls = 0; // number of calls measured
+  uint32_t items = 1; // items of a call
 };
 
 // The time that a device takes on each tick beside its bodies and the bytes that are copied.

@@ -132,7 +132,7 @@ MR_FIELDS(Channel, kind, from, to, depth, capacity, full, busy, queued, on_firin
           same_clock, initial_empty, edges, entries)
 MR_FIELDS(CrossingPlan, name, node, channel, departs, from, to, delivery)
 MR_FIELDS(GroupPlan, name, set, clock, entry, deal, handlers, gives, items_max, in_flight, rule, size, wait_ns,
-          budget_ns, drop_late, of_rows)
+          budget_ns, drop_late, of_rows, curve_ns)
 MR_FIELDS(Segment, pace, domain, lane, lanes, home, pinned, blocking, heavy, thread, steps)
 MR_FIELDS(Region, domain, slots, steps)
 MR_FIELDS(Output, step, port, name, domain, format, origin, pack, ring, retain, forwards, in_place, owns, connected)
@@ -149,7 +149,7 @@ MR_FIELDS(PostStep, channel)
 MR_FIELDS(ResolveStep, channel)
 using Reader = GiveStep::Reader;
 MR_FIELDS(Reader, every, required)
-MR_FIELDS(GiveStep, group, stream, allowance, owes, results, readers)
+MR_FIELDS(GiveStep, group, stream, allowance, owes, results, readers, rows_input)
 MR_FIELDS(DealStep, group)
 
 } // namespace millrace::plan

@@ -387,7 +387,10 @@ void resolve(Draft& draft) {
   }
   connect(draft, ends);
   attempt(draft.kept, [&] { find_groups(draft); });
-  attempt(draft.kept, [&] { refuse_cycles(draft); });
+  attempt(draft.kept, [&] {
+    refuse_cycles(draft);
+    refuse_ways_back(draft);
+  });
 }
 
 } // namespace millrace::plan

@@ -74,6 +74,7 @@ struct GiveStep {
     std::vector<uint32_t> required; // inputs
   };
   std::vector<Reader> readers;
+  uint32_t rows_input = kNone; // the input whose rows are the places that an item takes; kNone: it takes one
 };
 
 // Gives the outputs of a firing's items back to the ticks that they are of.
