@@ -2,8 +2,8 @@
 """Writes docs/reference/rules.md: for each rule of the semantics, the tests that show it.
 
 A test cites a rule in its name: TEST_CASE("2.3: latest ignores empties"), or [2.3] anywhere in it; several are given
-as "1.5, 2.1: …". `--check` changes nothing and fails where the table is out of date or a test cites a rule that is
-not in the list.
+as "1.5, 2.1: …". B1 to B17 are the rules of streams and batches. `--check` changes nothing and fails where the table
+is out of date or a test cites a rule that is not in the list.
 """
 import pathlib
 import re
@@ -36,12 +36,19 @@ RULES = {
     "8.5": "empty initial values", "8.6": "a queue holds values", "8.7": "calls that do not return", "8.8": "signals",
     "8.9": "media times rise", "8.10": "what a handler says is checked", "8.11": "a clock without sources",
     "8.12": "decouple before you drain",
+    "B1": "a stream is a clock", "B2": "a group fires on items", "B3": "a firing is made once, of 1 to max items",
+    "B4": "an item settles at its own tick", "B5": "a group sees every stream in order",
+    "B6": "what one stream may have inside a group", "B7": "items go by deadline", "B8": "streams that are not waited for",
+    "B9": "late items", "B10": "errors of a firing and of an item", "B11": "a failure stays in its stream",
+    "B12": "what an item gives does not depend on others", "B13": "a group in real time", "B14": "items of several rows",
+    "B15": "streams come and go", "B16": "live parameters of a group", "B17": "items and drops are counted by stream",
 }
 
 TEST_NAME = re.compile(r'\b(?:TEST_CASE|TEST_CASE_FIXTURE|TEST_CASE_TEMPLATE)\s*\((?:\s*\w[\w:]*\s*,)?\s*'
                        r'((?:"(?:[^"\\]|\\.)*"\s*)+)')
-LEADING = re.compile(r"\s*(\d\.\d+(?:\s*(?:,|and)\s*\d\.\d+)*)\s*:\s*")
-BRACKETED = re.compile(r"\[(\d\.\d+)\]\s*")
+RULE = r"(?:\d\.\d+|B\d+)"
+LEADING = re.compile(rf"\s*({RULE}(?:\s*(?:,|and)\s*{RULE})*)\s*:\s*")
+BRACKETED = re.compile(rf"\[({RULE})\]\s*")
 
 
 def names_of_tests(text):
@@ -51,7 +58,7 @@ def names_of_tests(text):
 
 def rules_cited(name):
     leading = LEADING.match(name)
-    cited = re.findall(r"\d\.\d+", leading.group(1)) if leading else []
+    cited = re.findall(RULE, leading.group(1)) if leading else []
     return list(dict.fromkeys(cited + BRACKETED.findall(name)))
 
 

@@ -11,7 +11,7 @@ namespace {
 
 class GroupSearch {
  public:
-  explicit GroupSearch(const Graph& written) : written_(written) {
+  GroupSearch(const Graph& written, std::vector<Error>* kept) : written_(written), kept_(kept) {
     for (const Handler& handler : written.handlers) by_name_[handler.name] = &handler;
   }
 
@@ -22,7 +22,10 @@ class GroupSearch {
       if (joins(edge)) join(edge.source, edge.target);
     std::map<std::string, Group> groups; // by the first of their handlers in the order of names
     for (const Handler& handler : written_.handlers)
-      if (set_of_.count(handler.name)) add(groups[first_of(handler.name)], handler);
+      if (set_of_.count(handler.name))
+        add(groups[first_of(handler.name)], handler);
+      else if (handler.batch && reads_what_there_is(handler))
+        attempt(kept_, [&] { refuse_batch_of_none(handler); });
     std::map<std::string, Group> by_handler;
     for (const auto& [first, group] : groups)
       for (const std::string& handler : group.handlers) by_handler[handler] = group;
@@ -52,23 +55,30 @@ class GroupSearch {
         const std::string set = items_by(edge);
         if (set.empty()) continue;
         const auto [at, is_new] = set_of_.try_emplace(edge.target, set);
-        if (!is_new && at->second != set) refuse_two_sets(edge, at->second, set);
         changed = changed || is_new;
       }
     }
   }
 
-  [[noreturn]] static void refuse_two_sets(const Edge& edge, const std::string& one, const std::string& other) {
+  // False if an edge of the handler names one that is not there, which is told elsewhere.
+  bool reads_what_there_is(const Handler& handler) const {
+    return std::all_of(written_.edges.begin(), written_.edges.end(), [&](const Edge& edge) {
+      return edge.target != handler.name || handler_of(read_instance_name(edge.source).handler);
+    });
+  }
+
+  [[noreturn]] static void refuse_batch_of_none(const Handler& handler) {
     throw Failure(Error{code::bad_group,
-                        "'" + edge.target + "' takes items of '" + one + "' and of '" + other + "'",
-                        edge.place,
-                        {"nothing says which of their streams belong together"},
+                        "'" + handler.name + "' has 'batch', and takes no items",
+                        handler.batch->place,
+                        {"a handler takes items if a single input reads a template or such a handler by policy: sync"},
                         "",
-                        "policy: latest on one of its inputs, or a handler for each set"});
+                        "leave 'batch' out"});
   }
 
   bool joins(const Edge& edge) const {
-    if (!set_of_.count(edge.source) || !set_of_.count(edge.target)) return false;
+    const auto source = set_of_.find(edge.source), of = set_of_.find(edge.target);
+    if (source == set_of_.end() || of == set_of_.end() || source->second != of->second) return false;
     const Handler& target = *by_name_.at(edge.target);
     return edge.policy == Policy::sync && edge.delay == 0 && !(target.batch && target.batch->of_rows);
   }
@@ -86,7 +96,7 @@ class GroupSearch {
     group.set = set_of_.at(handler.name);
     if (handler.batch) {
       for (const std::string& other : group.handlers)
-        if (by_name_.at(other)->batch) refuse_two_batches(*by_name_.at(other), handler);
+        if (by_name_.at(other)->batch) attempt(kept_, [&] { refuse_two_batches(*by_name_.at(other), handler); });
       group.name = handler.name;
     }
     if (group.name.empty()) group.name = handler.name;
@@ -95,14 +105,15 @@ class GroupSearch {
 
   [[noreturn]] static void refuse_two_batches(const Handler& one, const Handler& other) {
     throw Failure(Error{code::bad_group,
-                        "'" + one.name + "' and '" + other.name + "' are of one group, and both say 'batch'",
+                        "'" + one.name + "' and '" + other.name + "' are of one group, and both have 'batch'",
                         other.batch->place,
-                        {"handlers that sync edges join take their items together"},
+                        {"shared handlers that sync edges join take their items together"},
                         "",
-                        "leave one of the two out"});
+                        "leave 'batch' out"});
   }
 
   const Graph& written_;
+  std::vector<Error>* const kept_;
   std::map<std::string, const Handler*> by_name_;
   std::map<std::string, std::string> set_of_; // shared handlers
   std::map<std::string, std::string> first_;  // shared handlers: itself, or one of its group that comes before it
@@ -110,6 +121,8 @@ class GroupSearch {
 
 } // namespace
 
-std::map<std::string, Group> find_groups(const Graph& written) { return GroupSearch(written).run(); }
+std::map<std::string, Group> find_groups(const Graph& written, std::vector<Error>* kept) {
+  return GroupSearch(written, kept).run();
+}
 
 } // namespace millrace::graph

@@ -22,7 +22,8 @@ struct Group {
   std::vector<std::string> handlers; // in the order of the text
 };
 
-// By handler, the group that it is in. Throws Failure MR0325.
-std::map<std::string, Group> find_groups(const Graph& written);
+// By handler, the group that it is in. Mistakes (MR0325) are added to `kept`; without it the first one is thrown as
+// Failure.
+std::map<std::string, Group> find_groups(const Graph& written, std::vector<Error>* kept);
 
 } // namespace millrace::graph

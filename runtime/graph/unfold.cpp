@@ -110,7 +110,7 @@ class Unfolding {
     graph_.nodes = written_.nodes;
     graph_.streams = written_.streams;
     for (const Handler& handler : written_.handlers) by_name_[handler.name] = &handler;
-    attempt(kept_, [&] { groups_ = find_groups(written_); });
+    groups_ = find_groups(written_, kept_);
     for (const StreamSet& set : written_.streams) {
       attempt(kept_, [&] { check_set(set); });
       for (const Stream& stream : set.items)
@@ -330,10 +330,11 @@ class Unfolding {
   void make_item_edges(const Edge& edge, const std::string& source, const std::string& stream, const StreamSet* from) {
     const Group &group = *group_of(edge.target), *const other = group_of(source);
     const StreamSet& set = *written_.find_set(group.set);
+    if (!by_name_.count(source)) return add(edge); // the plan refuses it, and knows the names near it
     const bool is_within = other && other->name == group.name && stream.empty();
     if (is_within && edge.policy == Policy::sync && edge.delay == 0) return add(edge);
     const bool is_own = from == &set && stream.empty();
-    if (from && from != &set && stream.empty()) refuse_other_set(edge, *from, set);
+    if (from && from != &set && stream.empty()) refuse_items_of_two_sets(edge, *from, set, other);
     const bool is_allowed = edge.policy == Policy::latest || (is_own && edge.policy == Policy::sync);
     if (!is_allowed || (other && !is_own)) refuse_item_edge(edge, group, is_own, other);
     for (const Stream& one : set.items) {
@@ -344,36 +345,56 @@ class Unfolding {
   }
 
   [[noreturn]] static void refuse_item_edge(const Edge& edge, const Group& group, bool is_own, const Group* other) {
-    throw Failure(Error{code::bad_group,
-                        "'" + edge.target + "' takes items of '" + group.set + "', and reads '" + edge.source + "' " +
-                            (is_own ? "by policy: " + find_key(edge_keys(), "policy")->written(edge)
-                             : edge.policy == Policy::latest ? "of a group"
-                                                             : "from outside"),
-                        edge.place,
-                        {is_own  ? "a group reads its streams by sync or latest"
-                         : other ? "one stream's item is of that stream alone"
-                                 : "a value from outside has no stream that it belongs to"},
-                        "",
-                        other && !is_own ? "a handler for it, outside the group" : "policy: latest"});
+    const bool is_of_a_group = other && !is_own; // draw@gate, where `draw` takes items
+    std::string how = is_of_a_group ? ", an item of one stream" : ", which is outside '" + group.set + "'";
+    if (is_own) how = ", by policy: " + find_key(edge_keys(), "policy")->written(edge);
+    throw Failure(
+        Error{code::bad_group,
+              "'" + edge.target + "' takes items of '" + group.set + "', and reads '" + edge.source + "'" + how,
+              edge.place,
+              {is_own          ? "a handler that takes items reads its streams by sync or latest"
+               : is_of_a_group ? "a handler that takes items gets that of each stream in turn"
+                               : "a value from outside is of no stream, so an item gets the newest one"},
+              "",
+              is_of_a_group ? edge_text(edge, read_instance_name(edge.source).handler, "sync")
+                            : edge_text(edge, edge.source, is_own ? "sync" : "latest")});
+  }
+
+  [[noreturn]] static void refuse_items_of_two_sets(const Edge& edge, const StreamSet& from, const StreamSet& set,
+                                                    const Group* other) {
+    throw Failure(Error{
+        code::bad_group,
+        "'" + edge.target + "' takes items of '" + set.name + "', and reads '" + edge.source +
+            "', of the streams of '" + from.name + "'",
+        edge.place,
+        {"nothing says which of their streams belong together"},
+        "",
+        other ? "a handler for each set" : edge_text(edge, instance_name(edge.source, from.items[0].name), "latest")});
+  }
+
+  // As a file has it: the edge, but from `source` and by this policy.
+  static std::string edge_text(const Edge& edge, const std::string& source, const std::string& policy) {
+    const std::string port = edge.source_port.empty() ? "" : "." + edge.source_port;
+    return "{ from: " + source + port + ", policy: " + policy + " }";
   }
 
   void add(Edge edge) {
     if (graph_.edges.size() <= kEdgesMax) graph_.edges.push_back(std::move(edge)); // check_sizes() refuses one more
   }
 
-  // One entry of a list for each stream.
+  // One entry of a list for each stream. It is read by sync where the streams share a clock.
   void make_list(const Edge& edge, const StreamSet& from) {
     const bool waits_for_none = edge.policy == Policy::latest || edge.policy == Policy::align;
     const bool is_in_step = from.shared_clock && edge.policy == Policy::sync;
     if (!waits_for_none && !is_in_step)
       throw Failure(Error{code::bad_stream_edge,
-                          "'" + edge.target + "' reads '" + edge.source + "', a template of '" + from.name +
-                              "', and is outside the streams",
+                          "'" + edge.target + "' is outside the streams of '" + from.name + "', and reads '" +
+                              edge.source + "' by policy: " + find_key(edge_keys(), "policy")->written(edge),
                           edge.place,
-                          {"a list input reads all streams, with policy: latest or align and a clock of its own",
-                           "a single input reads them item by item, with policy: sync or latest"},
+                          {"a list input reads all streams, by policy: latest or align and with a clock of its own",
+                           "a single input reads them item by item, by policy: sync"},
                           "",
-                          "{ from: " + edge.source + ", policy: latest }, or for_each: " + from.name});
+                          edge_text(edge, edge.source, "sync")});
     for (const Stream& one : from.items) {
       Edge entry = from_stream(edge, edge.source, one.name);
       entry.over = from.name;

@@ -34,6 +34,24 @@ std::string format_fault(const mr_format& format, const mr_port& port) {
   return "";
 }
 
+TypeEdit edit_to_dtypes(const DraftHandler& writer, uint32_t dtypes) {
+  const graph::Handler& declared = *writer.declared;
+  for (size_t i = 0; i < kDTypes.size(); ++i) {
+    if (!(dtypes >> i & 1)) continue;
+    const std::string name = name_of(kDTypes[i]), brief = name[0] + std::to_string(kDTypes[i].bits);
+    for (const auto& param : writer.info->params) {
+      const auto choice = std::find_if(param.choices.begin(), param.choices.end(),
+                                       [&](const std::string& one) { return one == name || one == brief; });
+      if (choice == param.choices.end()) continue;
+      const auto given = std::find_if(declared.params.begin(), declared.params.end(),
+                                      [&](const graph::Param& one) { return one.name == param.name; });
+      if (given != declared.params.end()) return {assignment(given->place, param.name, *choice), given->place};
+      return {declared.name + ": { …, " + param.name + ": " + *choice + " }", {}};
+    }
+  }
+  return {};
+}
+
 std::string take_both(const mr_format& other, mr_format& gets) {
   if (other.kind != gets.kind) return "kinds";
   if (other.pixel_formats != gets.pixel_formats) return "pixel formats";

@@ -13,6 +13,13 @@ bool takes_dtype(const mr_format& accepts, const mr_format& gives);
 bool takes_rank(const mr_format& accepts, const mr_format& gives);
 std::string describe_rank(uint32_t rank);
 
+// The writer's parameter that chooses one of these element types, "float32" or "f32", set to it. "" if it has none.
+struct TypeEdit {
+  std::string text;
+  Place place; // line 0: the file gives no value for it
+};
+TypeEdit edit_to_dtypes(const DraftHandler& writer, uint32_t dtypes);
+
 // Returns "" if the format that a handler gave for an output is valid, else what is wrong with it. Later passes index
 // arrays by its fields, so an invalid format would lead beyond them.
 std::string format_fault(const mr_format& format, const mr_port& port);

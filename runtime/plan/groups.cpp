@@ -58,7 +58,60 @@ void find_stream(const Draft& draft, DraftEdge& edge) {
   edge.stream_clock = static_cast<uint32_t>(at - clocks.begin());
 }
 
+std::string written_source(const graph::Edge& edge) {
+  return graph::read_instance_name(edge.source).handler + (edge.source_port.empty() ? "" : "." + edge.source_port);
+}
+
 } // namespace
+
+bool is_more_of_one(const Draft& draft, const DraftEdge& edge, uint32_t input) {
+  const DraftHandler& target = draft.handlers[edge.target];
+  if (edge.declared->item_of.empty() || target.declared->group.empty() || target.edge_counts[input] == 0) return false;
+  return std::any_of(draft.edges.begin(), draft.edges.end(), [&](const DraftEdge& other) {
+    const graph::Edge &a = *edge.declared, &b = *other.declared;
+    return other.target == edge.target && b.target_port == a.target_port && b.item_of != a.item_of &&
+           b.place.line == a.place.line && b.place.column == a.place.column;
+  });
+}
+
+void refuse_list_of_items(const DraftHandler& target, const std::string& port, const graph::Edge& edge) {
+  throw Failure(Error{code::bad_stream_edge,
+                      target.declared->name + "." + port + " reads all streams by a list, and says no policy",
+                      edge.place,
+                      {"a list input reads all streams by policy: latest or align, with a clock of its own",
+                       "a single input reads them item by item, by policy: sync"},
+                      "",
+                      "{ from: " + written_source(edge) + ", policy: latest }"});
+}
+
+void refuse_list_at_one(const DraftHandler& target, const std::string& port, const graph::Edge& edge) {
+  const bool is_in_step = edge.policy == graph::Policy::sync; // only streams that share a clock are a list by it
+  throw Failure(Error{
+      code::bad_stream_edge,
+      target.declared->name + "." + port + " takes one edge, and reads all streams of '" + edge.over + "' by a list",
+      is_in_step ? target.declared->place : edge.place,
+      {is_in_step ? "with clock: shared a handler takes them item by item if it has 'batch'"
+                  : "a single input reads them item by item, by policy: sync"},
+      "",
+      is_in_step ? "batch: { max: 8 }" : "{ from: " + written_source(edge) + ", policy: sync }"});
+}
+
+void refuse_formats_of_items(const Draft& draft, const DraftEdge& edge, const std::string& differs,
+                             const mr_format& first, const mr_format& other) {
+  const DraftEdge& before = draft.edges[draft.handlers[edge.target].input_edge[edge.target_input]];
+  const plugin::HandlerInfo* const convert = draft.types.converter(MR_ROLE_PIXELS);
+  const std::string& set = group_of(draft, edge).set;
+  throw Failure(Error{
+      code::incompatible_formats,
+      draft.port_name(edge.target, true, edge.target_input) + " takes items of all streams, and they have different " +
+          differs,
+      edge.declared->place,
+      {draft.port_name(before.source, false, before.source_output) + " gives " + format_words(first),
+       draft.port_name(edge.source, false, edge.source_output) + " gives " + format_words(other),
+       "items may differ in size alone"},
+      "",
+      other.kind == MR_KIND_IMAGE && convert ? convert->type + " before it, for_each: " + set : "for_each: " + set});
+}
 
 void find_groups(Draft& draft) {
   for (uint32_t c = 0; c < draft.graph.clocks.size(); ++c) {
@@ -185,6 +238,29 @@ void settle_groups(Draft& draft) {
 
 namespace {
 
+// The node on which the streams begin that give the group its items. Throws Failure if there are several.
+uint32_t node_of_streams(const Draft& draft, const GroupPlan& group) {
+  uint32_t node = kNone;
+  for (const DraftEdge& edge : draft.edges) {
+    if (!edge.enters || &group_of(draft, edge) != &group) continue;
+    const uint32_t home = draft.homes[edge.stream_clock];
+    if (node == kNone) node = home;
+    if (node != home)
+      refuse(draft.handlers[group.handlers[0]],
+             "takes items of '" + group.set + "', whose streams begin on " + draft.options.nodes[node] + " and " +
+                 draft.options.nodes[home],
+             "items do not go over a link yet", "for_each: " + group.set);
+  }
+  return node;
+}
+
+void refuse_elsewhere(const Draft& draft, const DraftHandler& handler, const std::string& does, const std::string& what,
+                      uint32_t node) {
+  if (handler.node == node) return;
+  refuse(handler, does + " on " + draft.options.nodes[handler.node] + ", and " + what + draft.options.nodes[node],
+         "items do not go over a link yet", "node: " + draft.options.nodes[node]);
+}
+
 // The time of a firing of so many items; 0: not known.
 int64_t firing_ns(const Draft& draft, const GroupPlan& group, uint32_t items) {
   double us = 0;
@@ -227,29 +303,14 @@ void price_groups(Draft& draft) {
 
 void refuse_groups_over_nodes(const Draft& draft) {
   for (const GroupPlan& group : draft.plan.groups) {
-    const DraftHandler& first = draft.handlers[group.handlers[0]];
-    const std::string& node = draft.options.nodes[first.node];
-    for (const uint32_t h : group.handlers) {
-      const DraftHandler& other = draft.handlers[h];
-      if (other.node != first.node)
-        refuse(other, "is of the group of " + first.declared->name + ", and on another node",
-               "a group is on one node: " + first.declared->name + " is on " + node + ", " + other.declared->name +
-                   " on " + draft.options.nodes[other.node],
-               "node: " + node);
-    }
+    const uint32_t node = node_of_streams(draft, group);
+    const std::string items = "items of '" + group.set + "'";
+    for (const uint32_t h : group.handlers)
+      refuse_elsewhere(draft, draft.handlers[h], "takes " + items, "the streams begin on ", node);
     for (const DraftEdge& edge : draft.edges) {
-      const bool is_its = (edge.enters || edge.leaves) && &group_of(draft, edge) == &group;
-      if (!is_its) continue;
-      const DraftHandler &source = draft.handlers[edge.source], &target = draft.handlers[edge.target];
-      const uint32_t home = draft.homes[edge.stream_clock];
-      if (source.node == first.node && target.node == first.node && home == first.node) continue;
-      const DraftHandler& elsewhere = source.node != first.node ? source : target.node != first.node ? target : source;
-      const std::string& there = draft.options.nodes[elsewhere.node != first.node ? elsewhere.node : home];
-      refuse(
-          first,
-          "takes items of '" + group.set + "' on " + node + ", and " + elsewhere.declared->name + " is on " + there,
-          "items do not go over a link yet: a group, its streams' sources and all that reads its items are on one node",
-          "node: " + there);
+      if (!(edge.enters || edge.leaves) || &group_of(draft, edge) != &group) continue;
+      refuse_elsewhere(draft, draft.handlers[edge.source], "gives " + items, "they are taken on ", node);
+      refuse_elsewhere(draft, draft.handlers[edge.target], "reads " + items, "they are taken on ", node);
     }
   }
 }

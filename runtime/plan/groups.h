@@ -5,6 +5,15 @@
 
 namespace millrace::plan {
 
+// True if the edge brings the items of a further stream to an input that has an edge of the same text.
+bool is_more_of_one(const Draft& draft, const DraftEdge& edge, uint32_t input);
+// Refuse an edge from all streams (MR0323): into a list without a policy, and by a policy into an input that takes one
+// edge.
+[[noreturn]] void refuse_list_of_items(const DraftHandler& target, const std::string& port, const graph::Edge& edge);
+[[noreturn]] void refuse_list_at_one(const DraftHandler& target, const std::string& port, const graph::Edge& edge);
+// Refuses an edge that brings a group's input items of another format than the first stream's (MR0402).
+[[noreturn]] void refuse_formats_of_items(const Draft& draft, const DraftEdge& edge, const std::string& differs,
+                                          const mr_format& first, const mr_format& other);
 // Begins the plan of each group, and finds the stream that each edge into or out of a group is of. Throws Failure
 // MR0325 for what cannot take items.
 void find_groups(Draft& draft);

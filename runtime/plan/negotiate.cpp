@@ -8,6 +8,7 @@
 #include "millrace/payload.h"
 #include "plan/check_formats.h"
 #include "plan/draft.h"
+#include "plan/groups.h"
 #include "plan/pixels.h"
 #include "plan/refusal.h"
 
@@ -327,16 +328,7 @@ class Negotiation {
     const mr_format before = gets;
     accept(e);
     const std::string differs = take_both(before, gets);
-    if (differs.empty()) return;
-    const DraftEdge& first = draft_.edges[draft_.handlers[edge.target].input_edge[edge.target_input]];
-    throw Failure(Error{code::incompatible_formats,
-                        "the streams of a group give it values of different " + differs,
-                        edge.declared->place,
-                        {draft_.port_name(first.source, false, first.source_output) + " and " +
-                             draft_.port_name(edge.source, false, edge.source_output) + " differ",
-                         "pictures may differ in size, and records in number"},
-                        "",
-                        "a handler before it that gives all streams one format"});
+    if (!differs.empty()) refuse_formats_of_items(draft_, edge, differs, before, gets);
   }
 
   // Nothing converts tensors, so the two ends have to agree.
@@ -349,27 +341,11 @@ class Negotiation {
              "a handler between them that gives tensors of " + describe_ranks(wants.ranks));
   }
 
-  // Refuses; the edit is the writer's parameter that chooses one of these types, if it has one: "float32" or "f32".
   [[noreturn]] void refuse_dtype(const DraftEdge& edge, const mr_format& gives, uint32_t dtypes) const {
-    const std::string what = "the two ends of an edge share no element type", from = name_of(dtype_of(gives)),
-                      to = describe_dtypes(dtypes);
-    const DraftHandler& writer = draft_.handlers[edge.source];
-    const graph::Handler& declared = *writer.declared;
-    for (size_t i = 0; i < kDTypes.size(); ++i) {
-      if (!(dtypes >> i & 1)) continue;
-      const std::string name = name_of(kDTypes[i]), brief = name[0] + std::to_string(kDTypes[i].bits);
-      for (const auto& param : writer.info->params) {
-        const auto choice = std::find_if(param.choices.begin(), param.choices.end(),
-                                         [&](const std::string& one) { return one == name || one == brief; });
-        if (choice == param.choices.end()) continue;
-        const auto given = std::find_if(declared.params.begin(), declared.params.end(),
-                                        [&](const graph::Param& one) { return one.name == param.name; });
-        if (given != declared.params.end())
-          refuse(edge, what, from, to, assignment(given->place, param.name, *choice), given->place);
-        refuse(edge, what, from, to, declared.name + ": { …, " + param.name + ": " + *choice + " }");
-      }
-    }
-    refuse(edge, what, from, to, "a handler between them that gives " + to);
+    const TypeEdit edit = edit_to_dtypes(draft_.handlers[edge.source], dtypes);
+    const std::string to = describe_dtypes(dtypes);
+    refuse(edge, "the two ends of an edge share no element type", name_of(dtype_of(gives)), to,
+           edit.text.empty() ? "a handler between them that gives " + to : edit.text, edit.place);
   }
 
   // The reader's first format to which the given one can be converted; the given one if there is none.

@@ -146,28 +146,6 @@ std::string first_source(const Draft& draft, uint32_t target, const std::string&
   return "elsewhere";
 }
 
-// True if the edge brings the items of a further stream to an input that has an edge of the same text.
-bool is_more_of_one(const Draft& draft, const DraftEdge& edge, uint32_t input) {
-  const DraftHandler& target = draft.handlers[edge.target];
-  if (edge.declared->item_of.empty() || target.declared->group.empty() || target.edge_counts[input] == 0) return false;
-  return std::any_of(draft.edges.begin(), draft.edges.end(), [&](const DraftEdge& other) {
-    const graph::Edge &a = *edge.declared, &b = *other.declared;
-    return other.target == edge.target && b.target_port == a.target_port && b.item_of != a.item_of &&
-           b.place.line == a.place.line && b.place.column == a.place.column;
-  });
-}
-
-[[noreturn]] void refuse_list_of_items(const DraftHandler& target, const std::string& port,
-                                       const graph::Edge& declared) {
-  throw Failure(Error{code::bad_stream_edge,
-                      target.declared->name + "." + port + " reads all streams by a list, and says no policy",
-                      declared.place,
-                      {"a list input reads all streams with policy: latest or align, and a clock of its own",
-                       "a single input takes them item by item"},
-                      "",
-                      "policy: latest"});
-}
-
 // Counts one more edge for the input port of the edge's target. Returns the port and the edge's position among its
 // edges.
 std::pair<uint32_t, uint32_t> take_input(const Draft& draft, DraftHandler& target, const DraftEdge& edge) {
@@ -177,6 +155,8 @@ std::pair<uint32_t, uint32_t> take_input(const Draft& draft, DraftHandler& targe
   if (is_more_of_one(draft, edge, input)) return {input, 0};
   if (!declared.item_of.empty() && !target.declared->group.empty() && port.many())
     refuse_list_of_items(target, port.name, declared);
+  if (!port.many() && target.edge_counts[input] == 1 && !declared.over.empty())
+    refuse_list_at_one(target, port.name, declared);
   if (!port.many() && target.edge_counts[input] > 0) {
     const std::string edit = rewired(draft, target);
     throw Failure(Error{code::input_connected_twice,

@@ -20,7 +20,8 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "tests" / "tidy"))
 import readme_test  # noqa: E402: found by the line above
 
-PAGES = ("docs/guide/clocks_and_policies.md",
+PAGES = ("docs/guide/batches.md",
+         "docs/guide/clocks_and_policies.md",
          "docs/guide/control.md",
          "docs/guide/getting_started.md",
          "docs/guide/how_the_plan_decides.md",

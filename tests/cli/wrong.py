@@ -26,7 +26,7 @@ ACCEPTED_MIN = 80  # of them, those with no mistake left then
 EDITS_MAX = 10  # of one pipeline, one after another
 PLACE = re.compile(r"(?m)^  at (.+):(\d+):(\d+)$")
 TOP_KEYS = ("version", "name", "clock", "clocks", "handlers", "nodes")
-ADDS_A_KEY = ("MR0306", "MR0314")  # the edit is a key that the handler at the place lacks
+ADDS_A_KEY = ("MR0306", "MR0314", "MR0323", "MR0325")  # the edit is a key of the handler at the place
 
 
 def pipelines_in(folder):
@@ -120,6 +120,9 @@ def edited_file(text, code, line_at, column, edit):
         brace = line.find("{", at)
         if brace < 0:
             return None
+        if old := re.search(rf"\b{pair.group(1)}: *[^,}}]+?(?= *[,}}])", line[brace:]):
+            lines[line_at - 1] = line[:brace] + line[brace:].replace(old.group(0), edit)
+            return "\n".join(lines)
         lines[line_at - 1] = f"{line[:brace + 1]} {edit},{line[brace + 1:]}"
         return "\n".join(lines)
     if pair and pair.group(1) in ("input", "inputs"):  # the place may be within it
