@@ -46,7 +46,7 @@ struct GiveRun : StepRun {
 };
 
 struct DealRun : StepRun {
-  StepResult advance(uint64_t ordinal) override; // of the first item of a firing: deals with all of them
+  StepResult advance(uint64_t ordinal) override; // `first`: a firing's first item; it deals with all
 
   GroupRun* group = nullptr; // built
 };
@@ -81,7 +81,7 @@ struct GroupRun {
   batch::FixedRule* fixed = nullptr;       // the rule, if it is of a size and a wait
   batch::Budget budget;                    // the controller's
   bool has_warned = false;                 // that the budget is less than one item takes
-  size_t changes_seen = 0;                 // of RunState::changes
+  size_t changes_seen = 0;                 // up to this number of RunState::changes
   std::unique_ptr<batch::Collector> collector;
   uint32_t gives_open = 0; // streams that may still give
   int64_t looked_ns = 0;   // when the clock was last read

@@ -17,7 +17,8 @@ constexpr int64_t kUnknownItemNs = 300'000;
 // The part of the time that a group may keep its handlers busy.
 constexpr double kUseMax = 0.8;
 
-// What a firing takes by its items, as far as the plan knows it. With lanes two firings are taken to run side by side.
+// The times of firings by their items, as far as the plan knows them. With lanes two firings are taken to run side by
+// side.
 batch::ServiceCurve first_curve(const plan::Plan& plan, const plan::GroupPlan& group) {
   uint32_t lanes = 1;
   for (const uint32_t h : group.handlers) lanes = std::max(lanes, plan.handlers[h].lanes);

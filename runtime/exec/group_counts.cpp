@@ -11,7 +11,7 @@ namespace millrace::exec {
 
 namespace {
 
-// Of shorter firings one in 64 is traced, as of short calls.
+// One in 64 of shorter firings is traced, as of short calls.
 constexpr int64_t kShortFiringNs = 50'000;
 
 size_t index_of(uint32_t bucket_items) { return static_cast<size_t>(std::bit_width(bucket_items) - 1); }

@@ -1,5 +1,5 @@
-// What a group has done so far, in counts and times, and its rows in the trace. Written under the group's mutex; any
-// thread may read the counts. Nothing is allocated after begin_counts().
+// The work that a group has done so far, in counts and times, and its rows in the trace. Written under the group's
+// mutex; any thread may read the counts. Nothing is allocated after begin_counts().
 #pragma once
 
 #include <array>
@@ -23,8 +23,8 @@ struct GroupCounts {
   };
   std::vector<SingleWriter<uint64_t>> firings; // [n] those of n items
   SingleWriter<uint64_t> places_filled, places;
-  Histogram waiting;            // of items: given → fired
-  std::vector<Histogram> times; // of firings: fired → dealt out; [n] of those made for 2ⁿ places
+  Histogram waiting;            // from the gift of an item to its firing
+  std::vector<Histogram> times; // from firing to dealing out; [n]: of those made for 2ⁿ places
   std::vector<ByStream> streams;
 
   struct UnderWay {

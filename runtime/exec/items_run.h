@@ -11,7 +11,7 @@
 namespace millrace::exec {
 
 struct ItemsRun : HandlerRun {
-  StepResult advance(uint64_t first) override; // of the first item of a firing: calls it for all of them
+  StepResult advance(uint64_t first) override; // `first`: a firing's first item; it calls for all
 
   // The arguments of one item.
   struct Place {
@@ -23,14 +23,14 @@ struct ItemsRun : HandlerRun {
   // built
   mr_status (*process_items)(void*, mr_tick* const*, uint32_t) = nullptr;
   mr_status (*finish_items)(void*, mr_tick* const*, uint32_t) = nullptr; // null: none
-  uint32_t items_max = 1;                                                // of a call
+  uint32_t items_max = 1;                                                // in a call
   std::vector<bool> is_dense_output;                                     // by output
   // By input, if it is dense: where the rows of items are gathered that do not lie side by side already.
   std::vector<std::unique_ptr<std::byte[]>> gathered;
 
   // claimer
   std::vector<Histogram> by_items; // RunOptions::measure_bodies: times of calls of 1, 2, 4, … items; else empty
-  std::vector<Place> places;       // of items that are called, in their order
+  std::vector<Place> places;       // one for each item that is called, in their order
   std::vector<mr_tick*> ticks;     // the same
   uint32_t called_items = 0;
 };

@@ -17,8 +17,7 @@
 //   ChannelEnd::passed_media_ns  the same        media time of the last of those
 //   ResolveRun::decides_at_ns    an align's      when it will not wait any more
 //   FinishRun::passed        a finish            below it: called, or not to be
-//   HandlerRun::oldest_owed  the publisher       the first firing that is still pending; all ones: none
-//   GiveRun::oldest_owed     the group           the first tick whose item is still inside; all ones: none
+//   oldest_owed          the publisher, a group  the first ordinal that is still pending, or inside; all ones: none
 //   SegmentRun::progress     the segment         below it: all steps of the lane's ordinals are through
 //   SegmentRun::fences_done  any, locked         below it: done on the device too
 //   completed(pace)          computed            the least of progress, oldest_owed, fences_done: the window's tail

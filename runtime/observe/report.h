@@ -135,9 +135,9 @@ struct GroupReport {
   double budget_ms = 0; // 0: items have none
   uint32_t items_max = 1, in_flight = 1;
   uint64_t firings = 0, items = 0;
-  uint64_t places_filled = 0, places = 0;        // of all firings' buckets
+  uint64_t places_filled = 0, places = 0;        // in all firings' buckets
   std::map<uint32_t, uint64_t> firings_of{};     // by their number of items
-  double waiting_p50_us = 0, waiting_p99_us = 0; // of items, from when they were given until they fired
+  double waiting_p50_us = 0, waiting_p99_us = 0; // from when an item was given until it fired
   double waiting_sum_us = 0;
   std::vector<Bucket> buckets{}; // those that firings were made for
   // learnt: the places that are waited for, "load" or "budget", and items per second.

@@ -1,4 +1,4 @@
-// What the printed forms of a plan say of a group. Private to runtime/plan.
+// The words for a group in the printed forms of a plan. Private to runtime/plan.
 #pragma once
 
 #include <cstdint>

@@ -24,7 +24,7 @@ struct DraftHandler {
   std::vector<uint32_t> input_port;  // flat input → declared port
   std::vector<uint32_t> output_port; // flat output → declared port
   std::vector<uint32_t> input_edge;  // flat input → draft edge, kNone if not connected
-  std::vector<uint32_t> more_edges;  // of a group: edges that bring items of further streams to its inputs
+  std::vector<uint32_t> more_edges;  // in a group: edges that bring items of further streams
   std::vector<mr_format> inputs, outputs;
   uint32_t clock = kNone;
   uint32_t node = 0;        // index into Options::nodes

@@ -187,8 +187,8 @@ class Settling {
     group_.of_rows = batch_ && batch_->of_rows;
     if (batch_) group_.size = batch_->size;
     if (batch_ && batch_->is_fixed()) {
-      // Without time a size is the most that it takes: streams that meet again after the group would wait for each other
-      // (B12).
+      // Without time a size is the most that it takes: streams that meet again after the group would wait for each
+      // other (B12).
       group_.rule = realtime ? BatchRule::fixed : BatchRule::free;
       group_.wait_ns = batch_->wait_ns >= 0 ? batch_->wait_ns : period_ns();
     } else {
@@ -271,7 +271,7 @@ int64_t firing_ns(const Draft& draft, const GroupPlan& group, uint32_t items) {
   return std::llround(us * 1000);
 }
 
-// What an item takes beside its firing's expected time (batch/forecast.h).
+// The time that an item takes beside its firing's expected time (batch/forecast.h).
 constexpr int64_t kMarginLeastNs = 200'000;
 
 void check_budget(const Draft& draft, const GroupPlan& group) {

@@ -71,7 +71,8 @@ class Router {
                  plan_.edges[edge].to + " is in " + plan_.domains[domain].name},
                 "",
                 "device: " + plan_.domains[plan_.outputs[output].domain].name});
-    const bool is_item = plan_.steps[plan_.outputs[output].step].is<GiveStep>() && plan_.outputs[output].origin != kNone;
+    const bool is_item =
+        plan_.steps[plan_.outputs[output].step].is<GiveStep>() && plan_.outputs[output].origin != kNone;
     plan_.steps[s].inputs[i].output =
         is_item ? item_in(output, domain, edge) : replica(output, domain, s, edge);
   }

@@ -1,0 +1,16 @@
+// Ticks in flight: what a pace needs by the segments in a row, and by what is pending. Private to runtime/plan.
+#pragma once
+
+#include "plan/plan.h"
+
+namespace millrace::plan {
+
+bool has_lanes(const Plan& plan, uint32_t pace);
+// The most segments in a row that another cut could make.
+uint32_t handlers_in_a_row(const Plan& plan, uint32_t pace);
+// The largest sum of max_pending on a path.
+uint32_t pending_in_a_row(const Plan& plan, uint32_t pace);
+// Ticks in flight if the plan chooses them (semantics.md 1.5).
+uint32_t in_flight_of(const Plan& plan, uint32_t pace);
+
+} // namespace millrace::plan
