@@ -101,7 +101,7 @@ TEST_CASE("a text that is no trace, or refers to steps and clocks that it has no
   for (const char* const text : {"", "3", "{}", R"({"begin_ns": "now"})"}) CHECK(!read_node_trace(text));
   json document = json::parse(sound);
   for (const auto& [at, number] : std::vector<std::pair<size_t, json>>{
-           {0, "x"}, {1, int64_t{2} << kTraceIndexBits}, {2, -1}, {3, 2}, {3, -1}, {4, 4}, {4, 0.5 + 7}}) {
+           {0, "x"}, {1, int64_t{2} << kTraceIndexBits}, {2, -1}, {3, 2}, {3, -1}, {4, 6}, {4, 0.5 + 7}}) {
     CAPTURE(at);
     json changed = document;
     changed["tracks"][1]["events"][at] = number;
