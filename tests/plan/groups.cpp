@@ -85,3 +85,23 @@ TEST_CASE("a handler that answers later cannot take items: MR0325") {
   CHECK(refusal(three_streams("  model: { type: t.late, for_each: cameras, input: source, after: 1 }\n"
                               "  sink: { type: t.sink, for_each: cameras, input: model, log: none }\n")) == 0);
 }
+
+TEST_CASE("items of different numbers of dimensions are refused, with what each stream gives: MR0402") {
+  const auto told = [](const std::string& dimensions) {
+    Pipeline pipeline;
+    pipeline.graph = graph::unfold(graph::parse_yaml(
+        "version: 1\nstreams: { cameras: { items: { gate: { of: 1 }, hall: { of: " + dimensions +
+            " } } } }\nhandlers:\n  source: { type: p.numbers, for_each: cameras, dimensions: '{of}' }\n" +
+            shared_with(""),
+        "streams.yaml"));
+    return error_of(pipeline);
+  };
+  const Error error = told("2");
+  CHECK(error.code == 402);
+  CHECK(error.what == "model.in takes items of all streams, and they have different numbers of dimensions");
+  CHECK(error.place.line == 5);
+  CHECK(error.notes[0] == "source@gate.out gives int64[1]");
+  CHECK(error.notes[1] == "source@hall.out gives int64[1×1]");
+  CHECK(error.edit == "for_each: cameras");
+  CHECK(told("1").code == 0);
+}
