@@ -5,7 +5,7 @@
 // all streams, all threads together; the cases take turns, and `added` is the difference of one turn.
 //
 // wall: 64 streams give to one handler whose call takes 200 µs and 20 µs an item, on two workers, in firings of at most
-// 16, with a budget of 50 ms, in any phase. `offered 120 %` and `load 70 %` are of what firings of 16 can do. `rate`:
+// 16, with a budget of 50 ms, in phase. `offered 120 %` and `load 70 %` are of what firings of 16 can do. `rate`:
 // items a second that are done; `items`: a firing; `latency`: from the beat to the end of the sink's call, median and
 // p99; `simulated`: the same by the simulator of `bench batch`. `stall`: how late a thread wakes from sleeps of 1 ms
 // beside each run, median and p99: what the machine itself adds.
@@ -189,6 +189,7 @@ batch::Outcome simulate_wall(double offered) {
   for (uint32_t items = 1; items <= kItemsMax; items *= 2)
     curve.push_back({items, firing_ns(items), firing_ns(items), 0, false});
   batch::Scenario scenario;
+  scenario.pattern = batch::Pattern::in_phase; // all clocks of a run begin together
   scenario.streams = kGroupStreams;
   scenario.rate = offered;
   scenario.budget_ns = kBudgetNs;

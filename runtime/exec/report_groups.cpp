@@ -60,10 +60,10 @@ std::vector<GroupReport> report_groups(const RunState& run) {
     out.set = plan.set;
     for (const uint32_t h : plan.handlers) out.handlers.push_back(run.epoch.plan.handlers[h].name);
     out.rule = word_of(plan.rule);
-    out.budget_ms = us_of_ns(plan.budget_ns) / 1000;
     out.items_max = plan.items_max;
     out.in_flight = plan.in_flight;
     const std::lock_guard lock(group->mutex); // so that its counts are of one moment
+    out.budget_ms = us_of_ns(group->controller ? group->budget.budget_ns : plan.budget_ns) / 1000;
     report_firings(group->counts, out);
     report_late(run, *group, out);
     if (const batch::Controller* controller = group->controller) {

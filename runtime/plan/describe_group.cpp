@@ -74,10 +74,8 @@ std::vector<uint32_t> givers_of(const GroupPlan& group) {
 std::optional<OperatingPoint> expected_point(const Plan& plan, const GroupPlan& group) {
   if (group.rule != BatchRule::learnt) return std::nullopt;
   OperatingPoint point;
-  for (const uint32_t h : group.handlers) {
-    if (plan.handlers[h].cost_ns == 0) return std::nullopt;
-    point.item_ns += plan.handlers[h].cost_ns;
-  }
+  if (group.curve_ns.empty()) return std::nullopt;
+  point.item_ns = group.curve_ns[0];
   int64_t fastest_ns = INT64_MAX;
   for (const uint32_t give : givers_of(group)) {
     const graph::Rational& rate = clock_of(plan, give).rate;
@@ -86,10 +84,11 @@ std::optional<OperatingPoint> expected_point(const Plan& plan, const GroupPlan& 
     fastest_ns = std::min(fastest_ns, 1'000'000'000 * rate.denominator / rate.numerator);
   }
   if (point.rate == 0) return std::nullopt;
-  // The costs are of one item, and nothing says yet what several at a time save.
   std::vector<batch::BucketTime> times;
-  for (const uint32_t items : buckets_of(group))
-    times.push_back({items, point.item_ns * items, point.item_ns * items, 0});
+  for (const uint32_t items : buckets_of(group)) {
+    const int64_t ns = group.curve_ns[times.size()];
+    times.push_back({items, ns, ns, 0, false});
+  }
   const batch::Forecast forecast{batch::ServiceCurve(times)};
   batch::Budget budget;
   budget.budget_ns = group.budget_ns;

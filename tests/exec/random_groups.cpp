@@ -362,7 +362,7 @@ GroupOutcome try_groups(const GroupSample& sample, bool alone, const GroupWay& w
     graph::Graph written = graph::parse_yaml(alone ? sample.alone : sample.shared, "groups.yaml");
     std::set<std::string> batched;
     if (!alone)
-      for (const auto& [name, groups] : graph::find_groups(written)) {
+      for (const auto& [name, groups] : graph::find_groups(written, nullptr)) {
         const auto at = sample.batches.find(groups.name);
         if (at == sample.batches.end() || !batched.insert(groups.name).second) continue;
         for (graph::Handler& handler : written.handlers)
