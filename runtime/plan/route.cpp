@@ -73,8 +73,7 @@ class Router {
                 "device: " + plan_.domains[plan_.outputs[output].domain].name});
     const bool is_item =
         plan_.steps[plan_.outputs[output].step].is<GiveStep>() && plan_.outputs[output].origin != kNone;
-    plan_.steps[s].inputs[i].output =
-        is_item ? item_in(output, domain, edge) : replica(output, domain, s, edge);
+    plan_.steps[s].inputs[i].output = is_item ? item_in(output, domain, edge) : replica(output, domain, s, edge);
   }
 
   // Results that are read in other domains alone are not held where they were made.
@@ -109,9 +108,10 @@ class Router {
     Output result = plan_.outputs[item];
     result.port = static_cast<uint32_t>(plan_.steps[give].outputs.size());
     result.domain = domain;
-    // Blocks of a firing that arrive side by side come in one copy. Small values are copied out for that; large ones
-    // stay where they arrive.
-    result.origin = capacity_of(result.format) <= kCopiedOutMost ? kNone : made;
+    // Blocks of a firing that arrive side by side come in one copy. Small values are copied out on the host for that;
+    // large ones stay where they arrive.
+    const bool is_small = capacity_of(result.format) <= kCopiedOutMost;
+    result.origin = is_small && plan_.in_host_memory(domain) ? kNone : made;
     const auto output = static_cast<uint32_t>(plan_.outputs.size());
     plan_.steps[give].as<GiveStep>().results.push_back(static_cast<uint32_t>(at - dealt.begin()));
     plan_.steps[give].outputs.push_back(output);
@@ -211,7 +211,7 @@ class Router {
   Draft& draft_;
   Plan& plan_;
   std::map<std::pair<uint32_t, uint32_t>, uint32_t> replicas_, reader_count_; // by (output, domain)
-  std::map<std::pair<uint32_t, uint32_t>, uint32_t> items_; // result and domain → its output there
+  std::map<std::pair<uint32_t, uint32_t>, uint32_t> items_;                   // result and domain → its output there
   std::map<uint64_t, CheapestRoutes> ways_;                                   // by bytes
   std::map<uint32_t, std::vector<uint32_t>> edges_;
 };

@@ -31,7 +31,9 @@ struct RowsSource final : Handler {
   Param<int64_t> first{*this, "first", 0, "the first value"};
   Param<int64_t> rows{*this, "rows", 1, "the most rows"};
   Param<int64_t> count{*this, "count", 0, "values; 0: endless"};
-  void configure(const Formats& formats) override { formats.tensor(out, dtype_of<int64_t>(), {rows, 2}); }
+  void configure(const Formats& formats) override {
+    formats.tensor(out, dtype_of<int64_t>(), {rows, 2}).shape_kind[0] = MR_DIM_BOUNDED;
+  }
   void process(Tick& tick, Cpu&) {
     if (count > 0 && static_cast<int64_t>(tick.index()) >= count) return tick.end();
     const int64_t shape[] = {1 + static_cast<int64_t>(tick.index()) % rows, 2};
@@ -122,7 +124,9 @@ std::string rows_text(const std::string& twice, const std::string& source = "cou
 }
 
 // The sum that a tick's rows have after they were doubled.
-int64_t rows_sum(uint32_t stream, uint64_t index, int64_t rows) { return 4 * rows * (100 * stream + static_cast<int64_t>(index)); }
+int64_t rows_sum(uint32_t stream, uint64_t index, int64_t rows) {
+  return 4 * rows * (100 * stream + static_cast<int64_t>(index));
+}
 
 void check_rows(uint32_t stream, uint64_t count, uint64_t without = UINT64_MAX) {
   CAPTURE(stream);
@@ -195,7 +199,8 @@ TEST_CASE("B14: an item counts as many places as it has rows, and is never split
   CHECK(*std::max_element(rows_calls.begin(), rows_calls.end()) > 1);
 }
 
-TEST_CASE("B13: in real time a group fires as few items as the load allows, within the budget, and drops what is late") {
+TEST_CASE(
+    "B13: in real time a group fires as few items as the load allows, within the budget, and drops what is late") {
   Setup setup = rows_setup();
   setup.options.duration_ns = 3'000 * kMs;
   setup.options.cost_ns = [](const std::string&, uint64_t) { return int64_t{0}; };
@@ -241,9 +246,8 @@ TEST_CASE("B16: a budget changes between two firings") {
   setup.options.duration_ns = 2'000 * kMs;
   setup.options.cost_ns = [](const std::string&, uint64_t) { return int64_t{0}; };
   setup.options.items_cost_ns = [](const std::string&, uint32_t items) { return (20 + 2 * int64_t{items}) * kMs / 10; };
-  Compiled compiled(rows_pipeline(rows_text(", batch: { budget: 100ms, max: 8 }", "rows: 1",
-                                            "mode: realtime, rate: 150")),
-                    setup);
+  Compiled compiled(
+      rows_pipeline(rows_text(", batch: { budget: 100ms, max: 8 }", "rows: 1", "mode: realtime, rate: 150")), setup);
   const auto code_of_change = [&](const std::string& param, const std::string& text) {
     try {
       compiled.live().set({{"twice", param, text}});

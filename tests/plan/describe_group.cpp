@@ -58,7 +58,7 @@ TEST_CASE("a group is printed with its rule, and its pace is no clock") {
   const Planned learnt(into_model("type: t.relay, batch: { budget: 50ms, late: keep }", kRealtime));
   CHECK(learnt.line_with("  model  cameras").ends_with("; learnt: budget 50 ms, late items kept"));
   CHECK(after(learnt, "  model  cameras") ==
-        "         buckets 1 2 4 8; allowance 3 items a stream"); // no cost is known
+        "         buckets 1 2 4 8 16 32; allowance 3 items a stream"); // no cost is known
 }
 
 TEST_CASE("where costs are known the plan says how a group is expected to work") {
@@ -105,7 +105,7 @@ TEST_CASE("the plan's JSON has the groups, and no clock of theirs") {
   CHECK(group["budget_ms"] == 50);
   CHECK(group["late"] == "drop");
   CHECK(group["in_flight"] == 2);
-  CHECK(group["buckets"] == json{1, 2, 4, 8});
+  CHECK(group["buckets"] == json{1, 2, 4, 8, 16, 32});
   CHECK(group["allowance"] == json{{"gate7", 3}, {"hall", 3}, {"yard", 3}});
   CHECK_FALSE(group.contains("expected"));
   CHECK_FALSE(json_of_plan(Planned(Pipeline("test.number ! null.sink"))).contains("groups"));
