@@ -5,6 +5,7 @@
 #include <cstdio>
 
 #include "exec/channel.h"
+#include "exec/group.h"
 #include "exec/group_waits.h"
 #include "exec/losses.h"
 #include "exec/report.h"
