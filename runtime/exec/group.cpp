@@ -7,6 +7,7 @@
 #include "exec/admission.h"
 #include "exec/channel.h"
 #include "exec/firing.h"
+#include "exec/handler_run.h"
 #include "exec/settle.h"
 #include "exec/tell.h"
 #include "exec/window.h"
@@ -93,6 +94,12 @@ void settle_item(GiveRun& give, uint64_t ordinal) {
   for (Slot& slot : give.items[ordinal & give.pace->mask]) release(slot);
   std::erase(give.owed, ordinal);
   note_owed(give);
+}
+
+uint64_t errors_of(const GroupRun& group) {
+  uint64_t errors = 0;
+  for (const HandlerLife* life : group.lives) errors += life->errors.load(std::memory_order_relaxed);
+  return errors;
 }
 
 void wake_head(PaceRun& pace) {
@@ -210,6 +217,7 @@ bool admit_firing(PaceRun& pace) {
   const uint64_t first = pace.admitted.load(std::memory_order_relaxed);
   if (is_full(pace, first)) return false;
   uint32_t count = 0;
+  bool is_over = false;
   {
     const std::lock_guard lock(group.mutex);
     look_again(pace, INT64_MAX); // before the look: whoever gives meanwhile sets it back
@@ -218,18 +226,18 @@ bool admit_firing(PaceRun& pace) {
     for (const batch::Dropped& dropped : next.dropped) drop(group, dropped);
     if (!next.firing) {
       look_again(pace, next.look_again_ns);
-      const bool is_over = group.gives_open == 0 && group.collector->rows_waiting() == 0;
-      if (!is_over) return false;
+      is_over = group.gives_open == 0 && group.collector->rows_waiting() == 0;
     } else {
       count = static_cast<uint32_t>(next.firing->items.size());
       for (uint64_t place = first; place < first + pace.plan->places; ++place) retire(pace, place);
       for (uint32_t i = 0; i < count; ++i) lay_out(group, first + i, next.firing->items[i]);
-      group.firing(first) = {count, next.firing->slot, now};
+      group.firing(first) = {count, next.firing->slot, errors_of(group)};
       count_firing(group, *next.firing, now);
     }
   }
   if (count == 0) {
-    end_pace(pace);
+    if (pace.stirred) pace.run->notify(pace); // for what reads the items that were dropped
+    if (is_over) end_pace(pace);
     return false;
   }
   pace.admitted.store(first + pace.plan->places, std::memory_order_release);
@@ -308,7 +316,8 @@ StepResult DealRun::advance(uint64_t first) {
     for (uint64_t ordinal = first; ordinal < first + firing.count; ++ordinal) give_back(*this, ordinal);
     const int64_t now = group->looked_ns = run->now_ns();
     count_dealt(*group, first, now);
-    group->collector->firing_ended(firing.slot, now);
+    // The time of a call that fails says nothing of other calls.
+    group->collector->firing_ended(firing.slot, now, errors_of(*group) == firing.errors);
     mind_budget(*group);
   }
   for (uint64_t ordinal = first; ordinal < first + firing.count; ++ordinal) stamp(*this, ordinal);

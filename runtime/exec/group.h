@@ -25,6 +25,7 @@
 namespace millrace::exec {
 
 struct GroupRun;
+struct HandlerLife;
 
 struct GiveRun : StepRun {
   StepResult advance(uint64_t ordinal) override;
@@ -61,14 +62,15 @@ struct GroupRun {
   struct FiringPlace {
     uint32_t count = 0; // items
     uint32_t slot = 0;  // the collector's
-    int64_t begun_ns = 0;
+    uint64_t errors = 0; // of its handlers, before
   };
 
   // built
   const plan::GroupPlan* plan = nullptr;
   PaceRun* pace = nullptr;
-  std::vector<GiveRun*> gives;     // those that there are
-  std::vector<GiveRun*> by_stream; // by the stream's place in its set; null: it gives nothing
+  std::vector<const HandlerLife*> lives; // its handlers, by lane
+  std::vector<GiveRun*> gives;           // those that there are
+  std::vector<GiveRun*> by_stream;       // by the stream's place in its set; null: it gives nothing
 
   // head; read by the claimers of the group's segments once the firing is admitted
   std::vector<ItemPlace> items;

@@ -6,6 +6,7 @@
 
 #include "exec/channel.h"
 #include "exec/group.h"
+#include "exec/handler_run.h"
 #include "exec/run_state.h"
 
 namespace millrace::exec {
@@ -81,6 +82,8 @@ void make_group(RunState& run, const plan::GroupPlan& plan) {
     group->gives.push_back(&give);
     group->by_stream[give.give->stream] = &give;
   }
+  for (const HandlerRun* step : run.epoch.handlers)
+    if (step->pace == group->pace) group->lives.push_back(step->life);
   group->gives_open = static_cast<uint32_t>(group->gives.size());
   begin_counts(*group);
   group->rule = make_rule(run.epoch.plan, *group, run.options.measure_bodies);

@@ -73,7 +73,7 @@ class Simulation {
       if (step.firing == nullptr) return step.look_again_ns;
       under_way_[step.firing->slot] = step.firing;
       device_.start(step.firing->slot, step.firing->bucket_items, now_ns);
-      ++outcome_.firings;
+      if (counts(now_ns)) ++outcome_.firings;
     }
   }
 
