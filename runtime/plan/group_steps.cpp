@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "batch/collector.h"
+#include "plan/groups.h"
 #include "plan/reachability.h"
 
 namespace millrace::plan {
@@ -76,6 +77,7 @@ uint32_t GroupSteps::give(const DraftEdge& edge, const StepInput& input) {
     plan_.outputs[at->second].origin = input.output;
     plan_.outputs[at->second].connected = true;
   }
+  check_domain_of_item(draft_, edge, plan_.outputs[at->second].domain, plan_.outputs[input.output].domain);
   Step& gives = plan_.steps[step];
   const uint32_t place = plan_.outputs[at->second].port;
   if (gives.inputs.size() <= place) gives.inputs.resize(place + 1);

@@ -38,6 +38,10 @@ void check_handler(const DraftHandler& handler, const GroupPlan& group) {
   if (handler.info->max_pending > 0)
     refuse(handler, "takes items of '" + group.set + "', and answers later",
            "an item's results are given back once the call has returned", "for_each: " + group.set);
+  for (const auto& port : handler.info->ports)
+    if (port.raw.keeps > 0)
+      refuse(handler, "takes items of '" + group.set + "', and keeps earlier values of " + port.name,
+             "the values before an item are of other streams", "for_each: " + group.set);
 }
 
 // The group whose items the edge carries.
@@ -94,6 +98,16 @@ void refuse_list_at_one(const DraftHandler& target, const std::string& port, con
                   : "a single input reads them item by item, by policy: sync"},
       "",
       is_in_step ? "batch: { max: 8 }" : "{ from: " + written_source(edge) + ", policy: sync }"});
+}
+
+void check_domain_of_item(const Draft& draft, const DraftEdge& edge, uint32_t first, uint32_t domain) {
+  if (first == domain) return;
+  const auto& domains = draft.plan.domains;
+  refuse(draft.handlers[edge.target],
+         "takes items of all streams, and " + draft.port_name(edge.source, false, edge.source_output) + " is in " +
+             domains[domain].name + ", others in " + domains[first].name,
+         "a firing has its inputs in one memory",
+         "device: " + domains[first].name + ", for " + graph::written_name(draft.handlers[edge.source].declared->name));
 }
 
 void refuse_formats_of_items(const Draft& draft, const DraftEdge& edge, const std::string& differs,

@@ -25,6 +25,8 @@ void settle_groups(Draft& draft);
 // Sets the time that each group's firings are expected to take. Called once its handlers have their places. Throws
 // Failure MR0418.
 void price_groups(Draft& draft);
+// Refuses a stream whose value is in another domain than those of the first (MR0325).
+void check_domain_of_item(const Draft& draft, const DraftEdge& edge, uint32_t first, uint32_t domain);
 // Refuses a group over several nodes, and items that come from another node (MR0325).
 void refuse_groups_over_nodes(const Draft& draft);
 

@@ -86,6 +86,54 @@ TEST_CASE("a handler that answers later cannot take items: MR0325") {
                               "  sink: { type: t.sink, for_each: cameras, input: model, log: none }\n")) == 0);
 }
 
+TEST_CASE("a handler that keeps earlier values cannot take items: MR0325") {
+  const Error error = error_of(three_streams("  model: { type: t.keep, input: source, log: none }\n"));
+  CHECK(error.code == 325);
+  CHECK(error.what == "model (t.keep) takes items of 'cameras', and keeps earlier values of in");
+  CHECK(error.edit == "for_each: cameras");
+  CHECK(refusal(three_streams("  model: { type: t.keep, for_each: cameras, input: source, log: none }\n")) == 0);
+}
+
+TEST_CASE("items that are not all in one memory are refused, with the device that mends it: MR0325") {
+  const auto placed = [](const std::string& device) {
+    Pipeline pipeline;
+    pipeline.graph = graph::unfold(graph::parse_yaml(
+        "version: 1\nstreams: { cameras: { items: { gate: { on: cpu }, hall: { on: '" + device +
+            "' } } } }\nhandlers:\n  source: { type: t.count, for_each: cameras }\n"
+            "  relay: { type: t.relay, for_each: cameras, input: source, device: '{on}' }\n"
+            "  model: { type: t.relay, input: relay, device: cpu }\n"
+            "  sink: { type: t.sink, for_each: cameras, input: model, log: none }\n",
+        "streams.yaml"));
+    return error_of(pipeline, machine_of(2, {"cpu", "sim:0"}));
+  };
+  const Error error = placed("sim:0");
+  CHECK(error.code == 325);
+  CHECK(error.what ==
+        "model (t.relay) takes items of all streams, and relay@hall.out is in sim:0, others in cpu");
+  CHECK(error.edit == "device: cpu, for relay");
+  CHECK(placed("cpu").code == 0);
+}
+
+TEST_CASE("a budget that one item cannot keep is refused with both times where they are known: MR0418") {
+  plan::Options options;
+  options.costs_ns["model"] = 12'000'000;
+  const std::string clock = "{ mode: realtime, rate: 50 }";
+  const Error error = error_of(three_streams(shared_with(", batch: { budget: 10ms }"), clock), {}, options);
+  CHECK(error.code == 418);
+  CHECK(error.what == "the group of model takes 12ms for one item, and its budget is 10ms");
+  CHECK(error.place.line == 6);
+  CHECK(error.edit == "budget: 24400us");
+  CHECK(error_of(three_streams(shared_with(", batch: { budget: 20ms }"), clock), {}, options).code == 0);
+  CHECK(error_of(three_streams(shared_with(", batch: { budget: 10ms }"), clock)).code == 0); // not known
+}
+
+TEST_CASE("6: what a firing takes is known by calls that were measured with several items") {
+  plan::Options options;
+  options.costs_ns["model"] = 1'000'000;
+  const Planned planned(three_streams(shared_with(", batch: { max: 8 }")), {}, options);
+  CHECK(planned.plan().groups[0].curve_ns == std::vector<int64_t>{1'000'000, 2'000'000, 4'000'000, 8'000'000});
+}
+
 TEST_CASE("items of different numbers of dimensions are refused, with what each stream gives: MR0402") {
   const auto told = [](const std::string& dimensions) {
     Pipeline pipeline;
