@@ -80,7 +80,8 @@ void come_in(GiveRun& give, int64_t now_ns) {
   if (give.is_in_collector && !give.has_left) return;
   give.has_left = false;
   const plan::Clock& clock = *give.pace->clock->plan;
-  give.group->collector->stream_added(give.give->stream, {item_period_ns(clock), 0, give.give->allowance}, now_ns);
+  give.group->collector->stream_added(give.give->stream, {item_period_ns(clock), give.priority, give.give->allowance},
+                                      now_ns);
   give.is_in_collector = true;
 }
 

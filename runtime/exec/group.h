@@ -34,6 +34,7 @@ struct GiveRun : StepRun {
   GroupRun* group = nullptr;
   const plan::GiveStep* give = nullptr;
   LineVector<InputTotals> totals; // by input
+  uint32_t priority = 0;          // per cent of the budget (B7)
 
   // claimer
   uint64_t waiting_for = UINT64_MAX; // the ordinal whose inputs were taken, and for which there was no room yet
@@ -60,8 +61,8 @@ struct GroupRun {
   };
   // [first ordinal & mask] of the pace
   struct FiringPlace {
-    uint32_t count = 0; // items
-    uint32_t slot = 0;  // the collector's
+    uint32_t count = 0;  // items
+    uint32_t slot = 0;   // the collector's
     uint64_t errors = 0; // of its handlers, before
   };
 

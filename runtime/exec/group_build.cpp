@@ -1,5 +1,6 @@
 // Builds the groups of a run; see group.h.
 #include <algorithm>
+#include <cstdlib>
 #include <memory>
 #include <utility>
 #include <vector>
@@ -56,6 +57,15 @@ std::unique_ptr<batch::Rule> make_rule(const plan::Plan& plan, GroupRun& group, 
   return rule;
 }
 
+// The stream's `priority:`, which the reader of the file has checked. One that comes later has none.
+uint32_t priority_of(const RunState& run, const plan::GroupPlan& plan, uint32_t stream) {
+  const graph::Stream& item = run.epoch.graph.find_set(plan.set)->items[stream];
+  const auto field = std::find_if(item.fields.begin(), item.fields.end(),
+                                  [](const graph::Param& param) { return param.name == "priority"; });
+  const bool is_given = field != item.fields.end() && !item.is_place;
+  return is_given ? static_cast<uint32_t>(std::clamp(std::atoi(field->text.c_str()), 0, 100)) : 0;
+}
+
 void make_group(RunState& run, const plan::GroupPlan& plan) {
   auto group = std::make_unique<GroupRun>();
   group->plan = &plan;
@@ -74,6 +84,7 @@ void make_group(RunState& run, const plan::GroupPlan& plan) {
     auto& give = as<GiveRun>(*run.epoch.step_runs[s]);
     give.group = group.get();
     give.give = &give.plan->as<plan::GiveStep>();
+    give.priority = priority_of(run, plan, give.give->stream);
     give.totals = LineVector<InputTotals>(give.inputs.size());
     for (size_t i = 0; i < give.inputs.size(); ++i) give.inputs[i].totals = &give.totals[i];
     give.items.resize(give.pace->plan->slots);

@@ -128,7 +128,14 @@ class SetReader : TreeReader {
                           {"{stream} is the stream's name, and {index} its place in the set"},
                           "",
                           "another name"});
+    if (name.text == "priority") check_priority(value);
     read_nested(stream.fields, kFields, name.text, name, value);
+  }
+
+  // Groups take the items of a stream as if they were due earlier, by so many per cent of the budget.
+  void check_priority(const Value& value) const {
+    static const KeyInfo kPriority{"priority", Takes::whole, "a percentage", "50", 0, 100};
+    read_setting(kPriority, scalar(kPriority, value).text, place(value.at));
   }
 
   void check_count(const StreamSet& set, size_t count, Position at) const {

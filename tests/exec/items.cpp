@@ -241,6 +241,25 @@ TEST_CASE(
   REQUIRE(late.report.groups.size() == 1);
 }
 
+TEST_CASE("B7: items of a stream with a priority go before others that are as old") {
+  Setup setup = rows_setup();
+  setup.options.duration_ns = 1'000 * kMs;
+  setup.options.cost_ns = [](const std::string&, uint64_t) { return int64_t{0}; };
+  setup.options.items_cost_ns = [](const std::string&, uint32_t items) { return (20 + 2 * int64_t{items}) * kMs / 10; };
+  const auto mean_ms = [](uint32_t stream) {
+    double sum = 0;
+    for (const RowsSeen& seen : rows_seen[stream]) sum += static_cast<double>(seen.at_ns - seen.media_ns) / 1e6;
+    return sum / static_cast<double>(rows_seen[stream].size());
+  };
+  std::string text = rows_text(", batch: { budget: 40ms, max: 2 }", "rows: 1", "mode: realtime, rate: 50");
+  REQUIRE(run(rows_pipeline(text), setup).ok);
+  CHECK(mean_ms(0) < mean_ms(6)); // ties go by the order of the streams
+  text.replace(text.find("s6: { first: 600 }"), 18, "s6: { first: 600, priority: 50 }");
+  REQUIRE(run(rows_pipeline(text), setup).ok);
+  CHECK(mean_ms(6) < mean_ms(1));   // it shares the first firing of each beat with the first stream
+  CHECK(rows_seen[0].size() >= 48); // and the others are not left out
+}
+
 TEST_CASE("B16: a budget changes between two firings") {
   Setup setup = rows_setup();
   setup.options.duration_ns = 2'000 * kMs;

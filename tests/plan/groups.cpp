@@ -97,19 +97,18 @@ TEST_CASE("a handler that keeps earlier values cannot take items: MR0325") {
 TEST_CASE("items that are not all in one memory are refused, with the device that mends it: MR0325") {
   const auto placed = [](const std::string& device) {
     Pipeline pipeline;
-    pipeline.graph = graph::unfold(graph::parse_yaml(
-        "version: 1\nstreams: { cameras: { items: { gate: { on: cpu }, hall: { on: '" + device +
-            "' } } } }\nhandlers:\n  source: { type: t.count, for_each: cameras }\n"
-            "  relay: { type: t.relay, for_each: cameras, input: source, device: '{on}' }\n"
-            "  model: { type: t.relay, input: relay, device: cpu }\n"
-            "  sink: { type: t.sink, for_each: cameras, input: model, log: none }\n",
-        "streams.yaml"));
+    pipeline.graph = graph::unfold(
+        graph::parse_yaml("version: 1\nstreams: { cameras: { items: { gate: { on: cpu }, hall: { on: '" + device +
+                              "' } } } }\nhandlers:\n  source: { type: t.count, for_each: cameras }\n"
+                              "  relay: { type: t.relay, for_each: cameras, input: source, device: '{on}' }\n"
+                              "  model: { type: t.relay, input: relay, device: cpu }\n"
+                              "  sink: { type: t.sink, for_each: cameras, input: model, log: none }\n",
+                          "streams.yaml"));
     return error_of(pipeline, machine_of(2, {"cpu", "sim:0"}));
   };
   const Error error = placed("sim:0");
   CHECK(error.code == 325);
-  CHECK(error.what ==
-        "model (t.relay) takes items of all streams, and relay@hall.out is in sim:0, others in cpu");
+  CHECK(error.what == "model (t.relay) takes items of all streams, and relay@hall.out is in sim:0, others in cpu");
   CHECK(error.edit == "device: cpu, for relay");
   CHECK(placed("cpu").code == 0);
 }
