@@ -63,7 +63,7 @@ struct GroupRun {
   struct FiringPlace {
     uint32_t count = 0;  // items
     uint32_t slot = 0;   // the collector's
-    uint64_t errors = 0; // of its handlers, before
+    uint64_t errors = 0; // its handlers had so many before
   };
 
   // built
