@@ -216,6 +216,30 @@ handlers:
   }
 }
 
+TEST_CASE("3.4: small results of a firing come down from a device in one copy") {
+  Setup setup = items_setup();
+  setup.virtual_time = false;
+  setup.domains = {"cpu", "sim:0"};
+  const Ran ran = run_items(R"(
+streams: { cameras: { items: { a: { first: 0 }, b: { first: 100 }, c: { first: 200 }, d: { first: 300 } } } }
+clocks: { cameras: { mode: free } }
+handlers:
+  video: { type: u.camera, for_each: cameras, first: "{first}", count: 50 }
+  model: { type: u.recorded, log: model, input: video, device: "sim:0" }
+  sink:  { type: u.sink, for_each: cameras, input: model, log: sink }
+)",
+                            {}, setup);
+  REQUIRE_MESSAGE(ran.ok, ran.error.what);
+  for (int64_t stream = 0; stream < 4; ++stream) {
+    const List seen = noted("sink " + std::to_string(stream));
+    REQUIRE(seen.size() == 50);
+    for (int64_t n = 0; n < 50; ++n) CHECK(seen[static_cast<size_t>(n)] == 100 * stream + n);
+  }
+  REQUIRE(ran.report.groups.size() == 1);
+  CHECK(ran.report.groups[0].firings < 200);
+  CHECK(copied(ran, "sim:0", "cpu") == ran.report.groups[0].firings);
+}
+
 TEST_CASE("B4: a way that leads out of a group and back into it is refused") {
   const auto code = [](const std::string& handlers) {
     return code_of(items_pipeline("streams: { cameras: { items: { a: {}, b: {} } } }\nhandlers:\n"
