@@ -200,9 +200,8 @@ class LiveRun {
     run.streams = [this] { return report().streams; };
     control_ = std::make_unique<serve::Control>(run);
     try {
-      auto socket = std::make_unique<serve::ControlSocket>(*control_, serve::open_run_folder());
-      const std::lock_guard lock(mutex_);
-      socket_ = std::move(socket);
+      const std::lock_guard lock(mutex_); // from before the file is there: a signal finds it and removes it
+      socket_ = std::make_unique<serve::ControlSocket>(*control_, serve::open_run_folder());
     } catch (const Failure& failure) {
       Log::Context context;
       context.code = code::control_not_open;
