@@ -273,6 +273,16 @@ class Control(unittest.TestCase):
         self.assertEqual(stat.S_IMODE(self.sockets.stat().st_mode), 0o700)
         self.assertEqual(stat.S_IMODE((self.sockets / f"{run.pid}.sock").stat().st_mode), 0o600)
 
+    def test_a_signal_that_comes_while_the_socket_is_opened_removes_it(self):
+        for _ in range(30):
+            run = Run(self, self.pipeline)
+            socket = self.sockets / f"{run.pid}.sock"
+            while not socket.exists() and run.process.poll() is None:
+                pass  # without a pause: the signal is to come at that moment
+            run.process.send_signal(signal.SIGQUIT)
+            self.assertEqual(run.end(), 131)
+            self.assertFalse(socket.exists())
+
     def test_signals_remove_the_socket_and_the_next_run_that_of_a_process_that_was_killed(self):
         run = self.run_it()
         run.process.send_signal(signal.SIGINT)
