@@ -95,7 +95,9 @@ bool begin_tick(SegmentRun& segment) {
   segment.place = 0;
   segment.measured = pace.is_measured(segment.ordinal);
   RunState& run = *segment.run;
-  segment.careful.store((segment.ordinal / pace.plan->places & kTimedMask) == kTimedTick ||
+  // A group's firings are counted, not their places.
+  const uint64_t nth = pace.group ? segment.ordinal / pace.plan->places : segment.ordinal;
+  segment.careful.store((nth & kTimedMask) == kTimedTick ||
                             run.any_failed.load(std::memory_order_relaxed) ||
                             run.changes_admitted.load(std::memory_order_relaxed) != segment.changes_seen,
                         std::memory_order_relaxed);
