@@ -97,8 +97,7 @@ bool begin_tick(SegmentRun& segment) {
   RunState& run = *segment.run;
   // A group's firings are counted, not their places.
   const uint64_t nth = pace.group ? segment.ordinal / pace.plan->places : segment.ordinal;
-  segment.careful.store((nth & kTimedMask) == kTimedTick ||
-                            run.any_failed.load(std::memory_order_relaxed) ||
+  segment.careful.store((nth & kTimedMask) == kTimedTick || run.any_failed.load(std::memory_order_relaxed) ||
                             run.changes_admitted.load(std::memory_order_relaxed) != segment.changes_seen,
                         std::memory_order_relaxed);
   if (segment.traced || segment.careful.load(std::memory_order_relaxed)) trace_begin(segment);

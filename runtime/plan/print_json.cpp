@@ -131,7 +131,7 @@ ordered_json clocks(const Plan& plan) {
 
 ordered_json bytes_of(const std::vector<BytesOf>& values, const char* of) {
   ordered_json json = ordered_json::array();
-  for (const BytesOf& value : values) json.push_back({{of, value.name}, {"bytes", value.bytes}});
+  for (const BytesOf& value : values) json.push_back({{of, value.name}, {"bytes", value.bytes}, {"us", value.us()}});
   return json;
 }
 

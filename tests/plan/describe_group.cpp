@@ -77,13 +77,15 @@ TEST_CASE("where costs are known the plan says how a group is expected to work")
   CHECK(made["expected"]["load"].get<double>() == doctest::Approx(0.27));
 }
 
-TEST_CASE("rows that are gathered for a call, and items that are copied out, are shown with their bytes") {
+TEST_CASE("rows that are gathered for a call, and items that are copied out, are shown with their bytes and times") {
   const Planned planned(into_model("type: p.dense", "{ mode: free }"));
-  CHECK(planned.line_with("    model ").find("gathers model.in, up to 320 B") != std::string::npos); // 4 of int64[10]
-  CHECK(planned.line_with("+ deal out model") == "    + deal out model: copies model.out out, 80 B an item");
+  CHECK(planned.line_with("    model ").find("gathers model.in, up to 320 B in 0.032 µs") !=
+        std::string::npos); // 4 of int64[10]
+  CHECK(planned.line_with("+ deal out model") ==
+        "    + deal out model: copies model.out out, 80 B in 0.008 µs an item");
   const json made = json_of_plan(planned)["groups"][0];
-  CHECK(made["gathers"] == json{{{"input", "model.in"}, {"bytes", 320}}});
-  CHECK(made["copies_out"] == json{{{"output", "model.out"}, {"bytes", 80}}});
+  CHECK(made["gathers"] == json{{{"input", "model.in"}, {"bytes", 320}, {"us", 0.032}}});
+  CHECK(made["copies_out"] == json{{{"output", "model.out"}, {"bytes", 80}, {"us", 0.008}}});
 
   const Planned plain(into_model("type: t.relay", "{ mode: free }"));
   CHECK(plain.text().find("gathers") == std::string::npos);
