@@ -35,7 +35,7 @@
 
 namespace {
 
-thread_local bool counting = false;
+[[maybe_unused]] thread_local bool counting = false;
 std::atomic<uint64_t> allocations{0}, locks{0};
 
 } // namespace
