@@ -200,10 +200,6 @@ void submit_copy(CopyRun& step, CopyCall& copy, const Slot& last, uint64_t ordin
   if (copy.brings_presence) step.on.device->run(stream, {&carry_presence, &copy, "presence", 0});
 }
 
-} // namespace
-
-namespace {
-
 // True once all that a copy for this ordinal needs is there; `wanted`: its inputs that are copied.
 bool is_ready(CopyRun& step, uint64_t ordinal, uint64_t& wanted) {
   for (const InputRun& input : step.inputs)
