@@ -88,7 +88,7 @@ class GroupSearch {
     return handler;
   }
   void join(const std::string& a, const std::string& b) {
-    const auto [first, second] = std::minmax(first_of(a), first_of(b));
+    const auto [first, second] = std::minmax({first_of(a), first_of(b)}); // values: the others would be gone
     first_[second] = first;
   }
 
