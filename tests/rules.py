@@ -15,7 +15,7 @@ TABLE = ROOT / "docs" / "reference" / "rules.md"
 # The rules that the runtime keeps today, with the subject of each.
 RULES = {
     "1.1": "identity of a tick", "1.2": "modes of a clock", "1.3": "several clocks in one graph",
-    "1.4": "sources at their beat", "1.5": "the window of ticks in flight", "1.6": "handlers that work behind",
+    "1.4": "sources at their beat", "1.5": "the window of ticks in flight", "1.6": "decoupled handlers",
     "2.1": "every slot settles", "2.2": "when a handler fires", "2.3": "policies of an edge",
     "2.4": "pending and batched firings", "2.5": "outputs do not depend on threads", "2.6": "errors of a handler",
     "2.7": "live parameters", "2.8": "the end, and counted drops",

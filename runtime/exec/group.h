@@ -5,7 +5,7 @@
 //   handlers   run on each of these ordinals as on a tick
 //   DealRun    settles the outputs of the tick that each item is of, in the stream's pace
 //
-// Which items fire together is the collector's matter (batch/collector.h). Its lock guards all of a group that several
+// The collector (batch/collector.h) decides which items fire together. Its lock guards all of a group that several
 // threads touch. Nothing is allocated once the run has begun.
 #pragma once
 

@@ -1,4 +1,4 @@
-// What handlers that work behind see of ticks that were not let in: delays count ticks, last values are the edge's own.
+// A decoupled handler skips ticks that its gate turns away: delays still count them, last values are the edge's own.
 #include <doctest/doctest.h>
 
 #include "harness.h"
@@ -68,7 +68,7 @@ TEST_CASE("2.3: a delayed required input repeats the edge's last value, also one
   CHECK(seen(true) == expected);
 }
 
-TEST_CASE("2.3: a reader of a queue that requires nothing runs at the queue's values, whether it works behind or not") {
+TEST_CASE("2.3: a reader of a queue that requires nothing runs at the queue's values, whether it is decoupled or not") {
   for (const bool behind : {false, true}) {
     CAPTURE(behind);
     Pipeline p;

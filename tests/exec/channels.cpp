@@ -110,7 +110,7 @@ TEST_CASE(
       p.clock(graph::ClockMode::free, 0, 1, 1);
       p.add("source", "t.count", {{"count", "40"}});
       p.add("late", "t.late");
-      p.add("d", "t.relay"); // works behind where its only reader takes the latest
+      p.add("d", "t.relay"); // decoupled where its only reader takes the latest
       p.add("x", "t.paced");
       p.add("later", "t.late");
       p.add("sink", "t.sink", {{"log", "pending"}});
@@ -132,7 +132,7 @@ TEST_CASE(
   }
 }
 
-TEST_CASE("2.3: a handler that works behind and reads a pending result by latest has room in its window for the wait") {
+TEST_CASE("2.3: a decoupled handler that reads a pending result by latest has room in its window for the wait") {
   for (const Setup& setup : ways_to_run()) {
     Pipeline p(
         "t.count name=source count=40 ! t.late name=late ; source. ! t.paced name=d ; source. ! t.paced name=over ; "

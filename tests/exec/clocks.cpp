@@ -463,7 +463,7 @@ TEST_CASE("8.11: a clock that no clock with a source leads to is refused") {
 
 namespace {
 
-// A row of handlers that each take the latest of the one before: each works behind, in segments of its own.
+// A row of handlers that each take the latest of the one before: each is decoupled, in segments of its own.
 Pipeline row_of_latest(int handlers) {
   Pipeline p;
   p.clock(graph::ClockMode::free, 30);

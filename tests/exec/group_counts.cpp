@@ -1,4 +1,4 @@
-// What is seen of groups: their counts in the report, their edges, items that are late, firings in the trace, and the
+// A run shows its groups: their counts in the report, their edges, items that are late, firings in the trace, and the
 // lines that say why nothing moves.
 #include <doctest/doctest.h>
 #include <millrace/handler.h>

@@ -303,7 +303,7 @@ void check_ticks(const FiringsSeen& seen, Features& features) {
   }
 }
 
-// What was given fires, unless it may be dropped because it would be late.
+// Every item that was given fires, unless it may be dropped because it would be late.
 void check_counts(const FiringsSeen& seen, const FiringCase& of, Features& features) {
   if (of.fails || of.comes_and_goes) return; // ticks after the end of a stream are void
   uint64_t given = 0, results = 0, failed = 0;

@@ -464,8 +464,7 @@ TEST_CASE("8.4: a handler in a pace of its own is drained in a gap if a reader o
   }
 }
 
-TEST_CASE(
-    "8.4: a result that is read by delay, by lag, in a loop or by a handler that works behind comes in a gap too") {
+TEST_CASE("8.4: a result that is read by delay, by lag, in a loop or by a decoupled handler comes in a gap too") {
   constexpr int64_t kTicks = 60;
   const std::vector<std::string> ways = {"delay", "lag", "loop", "behind", "lag behind", "after"};
   std::mt19937_64 draw(17);

@@ -120,7 +120,7 @@ TEST_CASE("What a handler says in a call has the handler, its clock, the tick an
   }
 }
 
-TEST_CASE("A handler that works behind speaks in the tick of its clock, which is not the number of its call") {
+TEST_CASE("A decoupled handler speaks in the tick of its clock, which is not the number of its call") {
   LogListener listener;
   Pipeline p;
   p.add("source", "t.count", {{"count", "60"}, {"silent_every", "3"}});

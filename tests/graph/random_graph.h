@@ -37,7 +37,7 @@ class RandomGraph {
     return all;
   }
 
-  // Of one key or more: fixed, or learnt.
+  // A random `batch:` of one key or more: fixed, or learnt.
   Batch batch() {
     Batch batch;
     const bool is_fixed = up_to(1) == 0;

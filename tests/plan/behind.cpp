@@ -1,4 +1,5 @@
-// Who works behind, who holds the tick open, and what the gates between them let through.
+// The plan finds the handlers that are decoupled, those that hold the tick open, and what the gates between them let
+// through.
 #include <doctest/doctest.h>
 
 #include "planned.h"
@@ -23,7 +24,7 @@ Pipeline street(graph::Policy to_overlay) {
 
 } // namespace
 
-TEST_CASE("1.6: a handler whose outputs all leave by latest works behind, one that is read by sync does not") {
+TEST_CASE("1.6: a handler whose outputs all leave by latest is decoupled, one that is read by sync is not") {
   const Planned behind(street(graph::Policy::latest));
   CHECK(behind.decoupled("detect"));
   CHECK_FALSE(behind.decoupled("overlay"));
@@ -38,7 +39,7 @@ TEST_CASE("1.6: the gate of a handler with every: lets in only the ticks on whic
   CHECK(planned.gate("detect").busy);
 }
 
-TEST_CASE("1.6: a sink that reads by queue works behind, bounded by the queue's depth") {
+TEST_CASE("1.6: a sink that reads by queue is decoupled, bounded by the queue's depth") {
   Pipeline p = street(graph::Policy::sync);
   p.add("writer", "t.sink", {{"log", "none"}});
   graph::Edge& edge = p.connect("overlay", "writer", graph::Policy::queue);
@@ -51,7 +52,7 @@ TEST_CASE("1.6: a sink that reads by queue works behind, bounded by the queue's 
   CHECK_FALSE(planned.gate("writer").busy);
 }
 
-TEST_CASE("1.6: handlers that work behind share a pace if sync joins them; a source never works behind") {
+TEST_CASE("1.6: decoupled handlers share a pace if sync joins them; a source is never decoupled") {
   Pipeline p(
       "t.count name=source ; t.relay name=first ! t.relay name=second ! t.sink name=sink log=none ; source. ! "
       "first. policy=queue");

@@ -1,5 +1,5 @@
-// What the printed plan says of groups: their rule, the point at which they are expected to work, and what is copied
-// for them. As ../cli/plans/group.txt.
+// The printed plan shows each group's rule, the point at which it is expected to work, and the copies that it needs.
+// ../cli/plans/group.txt has a whole plan.
 #include <doctest/doctest.h>
 
 #include <nlohmann/json.hpp>

@@ -21,7 +21,7 @@ struct RingView {
   std::vector<std::string> reasons; // "3 in flight", "2 by delay": the annotated sum
 };
 
-// What lets ticks into the pace of a handler that works behind its clock.
+// The gate that lets ticks into the pace of a decoupled handler.
 struct GateView {
   uint32_t every = 1, depth = 1;
   bool fed = false; // by sync or queue, or every tick passes

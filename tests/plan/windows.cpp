@@ -96,7 +96,7 @@ TEST_CASE("3.2: what is held for longer is counted: keeps, latest and queues eac
       "paced.extra policy=latest lag=3");
   p.clock(graph::ClockMode::free, 0, 1, 2);
   const Planned latest(p);
-  // side works behind, one tick at a time: the channel holds the window and the lag and one; the reader's window; one.
+  // side is decoupled, one tick at a time: the channel holds the window and the lag and one; the reader's window; one.
   CHECK(latest.ring("side").reasons == std::vector<std::string>{"1 in flight", "9 held by latest side.out"});
   CHECK(latest.ring("side").length == 10);
 
