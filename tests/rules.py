@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Writes docs/reference/rules.md: for each rule of the semantics, the tests that show it.
+"""Writes the table of docs/reference/rules.md: for each rule of the semantics, the tests that show it. What follows the
+first heading of the second level is written by hand and stays.
 
 A test cites a rule in its name: TEST_CASE("2.3: latest ignores empties"), or [2.3] anywhere in it; several are given
 as "1.5, 2.1: …". B1 to B17 are the rules of streams and batches. `--check` changes nothing and fails where the table
@@ -93,13 +94,19 @@ def table(tests):
     return "\n".join(lines)
 
 
+def by_hand(page):
+    start = page.find("\n## ")
+    return page[start:] if start >= 0 else ""
+
+
 def main():
     tests, unknown = collect(ROOT)
     for complaint in unknown:
         print(complaint, file=sys.stderr)
-    text = table(tests)
+    page = TABLE.read_text(encoding="utf-8") if TABLE.exists() else ""
+    text = table(tests) + by_hand(page)
     if "--check" in sys.argv[1:]:
-        if not TABLE.exists() or TABLE.read_text(encoding="utf-8") != text:
+        if page != text:
             print("docs/reference/rules.md is out of date; ./dev format writes it", file=sys.stderr)
             return 1
     else:

@@ -255,8 +255,12 @@ class VideoFile final : public Handler, private BlockLender {
   }
 
   void set_rate(Facts& facts) const {
-    const AVRational shown = *speed_ == 1 ? rate_ : av_d2q(av_q2d(rate_) * *speed_, 1'000'000);
+    constexpr int kPartMax = 1'000'000;
+    const AVRational shown = *speed_ == 1 ? rate_ : av_d2q(av_q2d(rate_) * *speed_, kPartMax);
     facts.rate(shown.num, shown.den);
+    const AVRational unit = input_->stream().time_base;
+    const AVRational shown_unit = *speed_ == 1 ? unit : av_d2q(av_q2d(unit) / *speed_, kPartMax);
+    facts.time_unit(shown_unit.num, shown_unit.den);
   }
   int64_t period_ns() const { return av_rescale(1'000'000'000, rate_.den, rate_.num); }
 

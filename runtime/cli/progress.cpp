@@ -35,9 +35,12 @@ std::string count_of(uint64_t count, const char* noun) {
   return fmt::format("{} {}{}", count, noun, count == 1 ? "" : "s");
 }
 
+// The cause of values that a source gave and no beat showed. The report and the metrics have the same word.
+constexpr const char* kPassedOver = "rate";
+
 // The parts of a live line; progress_words() says which are left out first if the line is too long.
 struct Parts {
-  std::string ticks, percent, rate, left, late, dropped, causes;
+  std::string ticks, percent, rate, left, late, passed_over, dropped, causes;
 };
 
 Parts parts_of(const exec::Progress& progress, double duration_s) {
@@ -55,6 +58,10 @@ Parts parts_of(const exec::Progress& progress, double duration_s) {
   if (progress.late + progress.skipped > 0) parts.late = fmt::format("  {} late", progress.late + progress.skipped);
   uint64_t sum = 0;
   for (const auto& [cause, count] : progress.dropped) {
+    if (cause == kPassedOver) {
+      parts.passed_over = fmt::format("  {} came too late for {} beat", count, count == 1 ? "its" : "their");
+      continue;
+    }
     sum += count;
     parts.causes += fmt::format("{}{} {}", parts.causes.empty() ? " (" : ", ", cause, count);
   }
@@ -76,16 +83,23 @@ size_t columns_of(std::FILE* terminal) {
 // The cause of a drop in words; a cause that is not known here stays as it is.
 std::string because(const std::string& cause) {
   static const std::map<std::string, const char*> kWords = {
-      {"busy", "the reader was still busy with an earlier tick"},
-      {"queue_full", "the queue was full"},
-      {"superseded", "a newer value came before it was read"},
-      {"end", "the run ended before it was read"},
-      {"rate", "its source gave more values than the clock has beats"},
-      {"unaligned", "no value of the other clock was near enough"},
-      {"late", "it would have missed its deadline"},
+      {"busy", "the reader was still busy with an earlier tick"},   {"queue_full", "the queue was full"},
+      {"superseded", "a newer value came before it was read"},      {"end", "the run ended before it was read"},
+      {"unaligned", "no value of the other clock was near enough"}, {"late", "it would have missed its deadline"},
   };
   const auto known = kWords.find(cause);
   return known == kWords.end() ? cause : cause + ", " + known->second;
+}
+
+// "51 dropped on video.video → detect.layers[1]: queue_full, the queue was full"
+std::string drop_words(const EdgeReport& edge, const std::string& cause, uint64_t count) {
+  if (cause != kPassedOver)
+    return fmt::format("  {} dropped on {} → {}: {}\n", count, edge.from, edge.to, because(cause));
+  return fmt::format(
+      "  {} came too late for {} beat on {} → {}: a newer one was due, because {} gives more than the "
+      "clock has beats, or beats were missed\n",
+      count_of(count, "value"), count == 1 ? "its" : "their", edge.from, edge.to,
+      edge.from.substr(0, edge.from.find('.')));
 }
 
 // Fewer measurements have no 99th percentile: it would be their maximum by another name.
@@ -250,10 +264,10 @@ std::string progress_words(const exec::Progress& progress, double duration_s, si
   const std::string hurts = trouble.empty() ? "" : "  " + trouble;
   const std::string kept = parts.ticks + parts.percent;
   const std::string with_rate = kept + parts.rate;
+  const std::string losses = parts.late + parts.passed_over + parts.dropped;
   for (const std::string& words :
-       {with_rate + parts.late + parts.dropped + parts.causes + parts.left + hurts,
-        with_rate + parts.late + parts.dropped + parts.left + hurts, with_rate + parts.late + parts.dropped + hurts,
-        with_rate + hurts, kept + hurts, with_rate, kept})
+       {with_rate + losses + parts.causes + parts.left + hurts, with_rate + losses + parts.left + hurts,
+        with_rate + losses + hurts, with_rate + hurts, kept + hurts, with_rate, kept})
     if (words.size() <= columns_max) return words;
   return parts.ticks.substr(0, columns_max);
 }
@@ -266,8 +280,7 @@ std::string summary_words(const Report& report, bool explain) {
     words += fmt::format("; {} late, {} skipped", report.ticks_late, report.ticks_skipped);
   words += '\n' + latency_words(report) + paths_words(report, explain);
   for (const EdgeReport& edge : report.edges)
-    for (const auto& [cause, count] : edge.dropped)
-      words += fmt::format("  {} dropped on {} → {}: {}\n", count, edge.from, edge.to, because(cause));
+    for (const auto& [cause, count] : edge.dropped) words += drop_words(edge, cause, count);
   for (const EdgeReport& edge : report.edges)
     if (edge.is_too_fine())
       words += fmt::format("  {} → {} is aligned within {}, and its clocks agree only within {}\n", edge.from, edge.to,

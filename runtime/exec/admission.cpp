@@ -40,10 +40,7 @@ bool begin(PaceRun& pace) {
   pace.due_ns.store(INT64_MAX, std::memory_order_relaxed);
   pace.idle_until_ns.store(INT64_MIN, std::memory_order_relaxed);
   pace.clock->start_ns = start;
-  for (SourceState& source : pace.clock->sources) {
-    source.rate = rate_of(*source.step);
-    source.by_time = pace.clock->plan->takes_what_is_due(source.step->handler->facts);
-  }
+  for (SourceState& source : pace.clock->sources) source.take_facts(source.step->handler->facts, *pace.clock->plan);
   await_value(pace);
   // A live source may have been read before the start. Its clock ticks from then on, so older frames are no ticks and
   // not late either.
@@ -203,7 +200,9 @@ Lead follow_in_time(PaceRun& pace, uint64_t ordinal) {
   bool over = leaders_ended(pace); // before the look: if they have, no later tick of theirs follows
   for (const PaceRun* leader : pace.leaders) {
     const int64_t newest = leader->clock->newest_media_ns.load(std::memory_order_acquire);
-    if (newest != INT64_MIN && (ordinal == 0 || newest > pace.clock->last_media_ns)) return Lead::tick;
+    const int64_t rounding = leader->clock->plan->rounding_ns;
+    if (newest != INT64_MIN && (ordinal == 0 || newest > later_by(pace.clock->last_media_ns, rounding)))
+      return Lead::tick;
   }
   for (ChannelRun* channel : pace.fed_by) {
     if (channel->plan->kind != plan::ChannelKind::queue || channel->plan->full != graph::Full::block) continue;

@@ -51,9 +51,10 @@ bool find_beat(PaceRun& pace, uint64_t ordinal) {
   return due(pace.clock->next_beat) <= now;
 }
 
-// Takes the newest value that is due by the tick's time; empty if none is due. Answers not_yet until the source has
-// given a later value, which is kept in `next`, or has ended.
-Answer take_due(SourceState& source, const mr_tick_info& info, uint64_t ordinal) {
+// Takes the value that the tick shows of those that are due by its time; empty if none is due. Answers not_yet until
+// the source has given a later value, which is kept in `next`, or has ended.
+Answer take_when_due(SourceState& source, const graph::Rational& rate, const mr_tick_info& info, uint64_t ordinal) {
+  const BeatChoice choice = source.each_has_beat ? choice_at(rate, static_cast<int64_t>(ordinal)) : BeatChoice{};
   for (;;) {
     if (!source.has_next) {
       if (source.ended) break;
@@ -64,9 +65,10 @@ Answer take_due(SourceState& source, const mr_tick_info& info, uint64_t ordinal)
       if (source.ended) break;
       source.has_next = true;
       const int64_t pts = later_by(pts_of(source.next, own_time), source.base_ns);
-      source.next_due_ns = due_after(*source.step, source.next_due_ns, pts, source.rate);
+      source.next_due_ns = due_of(*source.step, source.due_times, pts);
     }
     if (source.next_due_ns > info.media_time_ns) break;
+    if (source.has_value && source.value_due_ns > choice.kept_after_ns) break;
     take_next(source);
   }
   if (!source.has_value) clear(source.value, source.ended && !source.has_next ? Cause::end : Cause::not_yet);
@@ -79,7 +81,7 @@ bool ask_for_next(PaceRun& pace, const mr_tick_info& info, uint64_t ordinal) {
   bool waiting = false, ask_again = false;
   for (SourceState& source : pace.clock->sources) {
     if (source.by_time) {
-      const bool silent = take_due(source, info, ordinal) == Answer::not_yet;
+      const bool silent = take_when_due(source, pace.clock->plan->rate, info, ordinal) == Answer::not_yet;
       waiting = waiting || silent;
       ask_again = ask_again || (silent && !source.reader);
       continue;
@@ -189,12 +191,18 @@ int64_t media_time_of(PaceRun& pace, int64_t source_ns) {
 // `realtime`: every source settles at the beat.
 bool fill_at_beat(PaceRun& pace, mr_tick_info& info, uint64_t ordinal) {
   if (!find_beat(pace, ordinal)) return false;
-  const int64_t until = beat_ns(pace.clock->plan->rate, pace.clock->next_beat + 1);
-  info.media_time_ns = beat_ns(pace.clock->plan->rate, pace.clock->next_beat);
-  info.deadline_ns = pace.clock->start_ns + until;
+  ClockRun& clock = *pace.clock;
+  const BeatChoice choice = choice_at(clock.plan->rate, clock.next_beat);
+  info.media_time_ns = beat_ns(clock.plan->rate, clock.next_beat);
+  info.deadline_ns = clock.start_ns + choice.until_ns;
   retire(pace, ordinal);
-  for (SourceState& source : pace.clock->sources) ask_at_beat(source, info, ordinal, until);
-  if (!sources_ended(pace)) ++pace.clock->next_beat;
+  // After a beat that was missed the newest value counts, else all later ones would be late too.
+  const bool in_turn = clock.next_beat == clock.beat_before + 1;
+  const BeatChoice newest{choice.until_ns}, catch_up{choice.until_ns, INT64_MAX, choice.next_kept_after_ns};
+  for (SourceState& source : clock.sources)
+    ask_at_beat(source, info, ordinal, !source.each_has_beat ? newest : in_turn ? choice : catch_up);
+  if (sources_ended(pace)) return true;
+  clock.beat_before = clock.next_beat++;
   return true;
 }
 
@@ -209,7 +217,7 @@ bool fill_live(PaceRun& pace, SourceState& driver, mr_tick_info& info, uint64_t 
   if (period > 0) info.deadline_ns = now + period;
   for (SourceState& source : pace.clock->sources)
     if (&source != &driver)
-      ask_at_beat(source, info, ordinal, std::min(info.media_time_ns, INT64_MAX - period) + period);
+      ask_at_beat(source, info, ordinal, BeatChoice{std::min(info.media_time_ns, INT64_MAX - period) + period});
   return true;
 }
 

@@ -269,7 +269,7 @@ bool has_come(PaceRun& pace) {
     for (auto& [handler, instance] : place.coming->made->instances) give_instance(run, handler, instance);
     for (SourceState& source : pace.clock->sources)
       for (const auto& [handler, facts] : place.coming->made->facts)
-        if (handler == source.step->plan->handler()) source.rate = rate_of(facts);
+        if (handler == source.step->plan->handler()) source.take_facts(facts, *pace.clock->plan);
   }
   count_from_here(pace);
   {

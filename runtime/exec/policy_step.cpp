@@ -7,6 +7,7 @@
 #include "exec/feeds.h"
 #include "exec/firing.h"
 #include "exec/settle.h"
+#include "exec/source.h"
 #include "exec/window.h"
 
 namespace millrace::exec {
@@ -92,7 +93,8 @@ void drop_superseded(ChannelRun& channel) {
   const int64_t lag = channel.plan->lag;
   const int64_t through = same ? settled_through(*resolve.pace, resolve) : passed_by(resolve).through_ns;
   const auto old_enough = [&](const mr_tick_info& info) {
-    return same ? static_cast<int64_t>(info.index) + lag - 1 <= through : info.media_time_ns - 1 <= through;
+    return same ? static_cast<int64_t>(info.index) + lag - 1 <= through
+                : info.media_time_ns - channel.plan->rounding_ns - 1 <= through;
   };
   while (channel.count >= 2 && old_enough(channel.at(1).info)) {
     if (channel.plan->kind == plan::ChannelKind::latest) count_drop(channel, Cause::superseded);
@@ -107,7 +109,7 @@ Room room_in_queue(ChannelRun& channel, int64_t media_ns) {
   const plan::Channel& plan = *channel.plan;
   if (channel.count < plan.depth) return Room::push;
   const Passed reader = passed_by(*channel.to);
-  if (reader.through_ns >= media_ns - 1) {
+  if (reader.through_ns >= media_ns - plan.rounding_ns - 1) {
     count_drop(channel, Cause::queue_full);
     if (plan.full == graph::Full::drop_newest) return Room::drop;
     pop_front(channel);
@@ -197,18 +199,19 @@ StepResult resolve_latest(ResolveRun& step, ChannelRun& channel, uint64_t ordina
   const bool same = channel.plan->same_clock;
   const auto lag = static_cast<int64_t>(channel.plan->lag);
   const int64_t newest = static_cast<int64_t>(info.index) - lag; // by index within a clock, by media time between
+  const int64_t until_ns = later_by(info.media_time_ns, channel.plan->rounding_ns);
   const ChannelEnd& post = *channel.from;
   // Asked before the channel is read: if it has passed, no other value that is due can follow.
-  const bool passed = realtime || (same ? newest < 0 || settled_through(*post.pace, post) >= newest
-                                        : passed_by(post).has(info.media_time_ns));
+  const bool passed =
+      realtime || (same ? newest < 0 || settled_through(*post.pace, post) >= newest : passed_by(post).has(until_ns));
   const std::lock_guard lock(channel.mutex);
   // Values that are due are taken before anything is waited for: the writer may wait for room before it can pass this
   // tick.
   const size_t waiting = channel.count;
   while (channel.count > 0) {
     QueuedTick& tick = channel.at(0);
-    const bool due = same ? static_cast<int64_t>(tick.info.index) <= newest
-                          : realtime || tick.info.media_time_ns <= info.media_time_ns;
+    const bool due =
+        same ? static_cast<int64_t>(tick.info.index) <= newest : realtime || tick.info.media_time_ns <= until_ns;
     if (!due) break;
     make_current(channel, tick, true);
   }
@@ -229,10 +232,11 @@ StepResult resolve_queue(ResolveRun& step, ChannelRun& channel, uint64_t ordinal
     return StepResult::settled;
   }
   const ChannelEnd& post = *channel.from;
+  const int64_t until_ns = later_by(info.media_time_ns, channel.plan->rounding_ns);
   const bool passed =
-      realtime || passed_by(post).has(info.media_time_ns); // asked before the channel is read: nothing older follows
+      realtime || passed_by(post).has(until_ns); // asked before the channel is read: nothing older follows
   const std::lock_guard lock(channel.mutex);
-  const auto is_due = [&](size_t i) { return realtime || channel.at(i).info.media_time_ns <= info.media_time_ns; };
+  const auto is_due = [&](size_t i) { return realtime || channel.at(i).info.media_time_ns <= until_ns; };
   const bool due = channel.count > 0 && is_due(0);
   // The oldest value is certain in a queue that blocks, whatever follows. In a queue that drops, a later one that is
   // due may displace it, or may be left out because it is still there.

@@ -11,6 +11,7 @@
 #include "exec/under_way.h"
 #include "observe/signal_stack.h"
 #include "observe/start_thread.h"
+#include "plan/time_rounding.h"
 
 namespace millrace::exec {
 
@@ -22,7 +23,12 @@ constexpr std::chrono::milliseconds kAskAgain{1};
 } // namespace
 
 Reader::Reader(SourceRun& step, bool reads)
-    : step_(step), rate_(rate_of(step)), live_(step.handler->facts.live != 0), ended_(!reads), left_(!reads) {
+    : step_(step),
+      due_times_(rate_of(step), plan::rounding_ns(step.handler->facts)),
+      rate_(due_times_.rate()),
+      live_(step.handler->facts.live != 0),
+      ended_(!reads),
+      left_(!reads) {
   if (reads) begin();
 }
 
@@ -49,13 +55,15 @@ void Reader::join() {
   values_.clear();
 }
 
-void Reader::begin_anew(const graph::Rational& rate) {
+void Reader::begin_anew(const DueTimes& times) {
   join();
-  rate_ = rate;
+  due_times_ = times;
+  rate_ = times.rate();
   step_.said_end = false;
   info_ = {};
   ended_ = stopping_ = left_ = false;
-  until_ns_ = last_due_ns_ = INT64_MIN;
+  until_ns_ = INT64_MIN;
+  kept_after_ns_ = INT64_MAX;
   started_ = Started::not_yet;
   begin();
 }
@@ -74,9 +82,10 @@ void Reader::stop() {
   join();
 }
 
-Answer Reader::take(std::vector<Slot>& slots) {
+Answer Reader::take(std::vector<Slot>& slots, int64_t* due_ns) {
   const std::lock_guard lock(mutex_);
   if (values_.empty()) return ended_ ? Answer::end : Answer::not_yet;
+  if (due_ns) *due_ns = values_.front().due_ns;
   slots = std::move(values_.front().slots);
   values_.pop_front();
   changed_.notify_all();
@@ -88,9 +97,10 @@ bool Reader::has_due(int64_t media_ns) {
   return !values_.empty() && (live_ || rate_.numerator == 0 || values_.front().due_ns <= media_ns);
 }
 
-uint64_t Reader::superseded_by(int64_t until_ns) {
+uint64_t Reader::superseded_by(int64_t until_ns, int64_t kept_after_ns) {
   const std::lock_guard lock(mutex_);
   until_ns_ = until_ns;
+  kept_after_ns_ = kept_after_ns;
   changed_.notify_all();
   return std::exchange(superseded_, 0);
 }
@@ -111,7 +121,8 @@ bool Reader::at_end() {
 
 // Called under the lock. Makes room by dropping values that will not be asked for any more.
 bool Reader::has_room() {
-  while (rate_.numerator > 0 && values_.size() >= 2 && values_[1].due_ns <= until_ns_) {
+  while (rate_.numerator > 0 && values_.size() >= 2 && values_[1].due_ns <= until_ns_ &&
+         values_[0].due_ns <= kept_after_ns_) {
     release_all(values_.front().slots);
     values_.pop_front();
     ++superseded_;
@@ -124,8 +135,7 @@ void Reader::add(Read read) {
   const int64_t pts = later_by(pts_of(read.slots, info_.media_time_ns), base_ns_);
   // If the clock takes each value in turn, its head looks at their times.
   const bool due_counts = rate_.numerator > 0 && step_.pace->clock->plan->realtime();
-  read.due_ns = due_counts ? due_after(step_, last_due_ns_, pts, rate_) : pts;
-  last_due_ns_ = read.due_ns;
+  read.due_ns = due_counts ? due_of(step_, due_times_, pts) : pts;
   if (values_.size() == plan::kReadAhead) { // live: the newest counts
     release_all(values_.front().slots);
     values_.pop_front();

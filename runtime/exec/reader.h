@@ -22,14 +22,16 @@ class Reader {
   Reader(const Reader&) = delete;
   Reader& operator=(const Reader&) = delete;
 
-  Answer take(std::vector<Slot>& slots);
+  // `due_ns`, if it is given, becomes the media time at which the value was due.
+  Answer take(std::vector<Slot>& slots, int64_t* due_ns = nullptr);
   // True if take() would give a value that is due at this media time.
   bool has_due(int64_t media_ns);
   // True if the source has a rate or is live: of several values that are due, the newest counts.
   bool newest_counts() const { return live_ || rate_.numerator > 0; }
   // Returns how many values were dropped since the last call because a newer one took their place. From now on a value
-  // is dropped as it is read if the next one is due by `until_ns`, so that a fast file keeps its speed.
-  uint64_t superseded_by(int64_t until_ns);
+  // is dropped as it is read if the next one is due by `until_ns`, so that a fast file keeps its speed. A value that is
+  // due after `kept_after_ns` stays.
+  uint64_t superseded_by(int64_t until_ns, int64_t kept_after_ns = INT64_MAX);
   // Drops all values that were read, without the head taking any. Returns how many.
   uint64_t drop_all();
   // True if nothing is left and nothing more comes.
@@ -39,7 +41,7 @@ class Reader {
   // because an interrupt that comes just before the blocking call is lost.
   bool leave();
   // Stops, resets and starts the source, in a new thread that then reads on. Called once leave() has said true.
-  void begin_anew(const graph::Rational& rate);
+  void begin_anew(const DueTimes& times);
   // How far that is. `failed`: the source did not start, or has failed since.
   Started started();
   // Waits for the end of a thread that has left, and drops what it has read.
@@ -61,7 +63,8 @@ class Reader {
   void add(Read read);
 
   SourceRun& step_;
-  graph::Rational rate_;
+  DueTimes due_times_;
+  graph::Rational rate_; // that of due_times_
   const bool live_;
   std::mutex mutex_;
   std::condition_variable changed_;
@@ -69,7 +72,7 @@ class Reader {
   bool ended_ = false, stopping_ = false, left_ = false;
   Started started_ = Started::yes;
   int64_t base_ns_ = 0; // SourceState::base_ns
-  int64_t until_ns_ = INT64_MIN, last_due_ns_ = INT64_MIN;
+  int64_t until_ns_ = INT64_MIN, kept_after_ns_ = INT64_MAX;
   uint64_t superseded_ = 0;
   mr_tick_info info_{}; // the source's own count of values
   std::thread thread_;  // last: it uses all of the above

@@ -6,6 +6,7 @@
 #include "exec/firing.h"
 #include "exec/reader.h"
 #include "exec/settle.h"
+#include "plan/time_rounding.h"
 
 namespace millrace::exec {
 
@@ -31,31 +32,33 @@ bool read_ahead(SourceState& source, const mr_tick_info& info, uint64_t ordinal)
   if (answer != Answer::value) return false;
   source.has_next = true;
   const int64_t pts = later_by(pts_of(source.next, own_time), source.base_ns);
-  source.next_due_ns = due_after(*source.step, source.next_due_ns, pts, source.rate);
+  source.next_due_ns = due_of(*source.step, source.due_times, pts);
   return true;
 }
 
-void take_newest_due(SourceState& source, const mr_tick_info& info, uint64_t ordinal) {
+void take_due(SourceState& source, const mr_tick_info& info, uint64_t ordinal, const BeatChoice& choice) {
   const int64_t due = due_by(source.rate, info.media_time_ns - source.base_ns);
   const int64_t most = std::max<int64_t>(due - source.due_before, 0) + kCrowdedMax;
   source.due_before = due;
   for (int64_t taken = 0; taken < most && read_ahead(source, info, ordinal); ++taken) {
     if (source.next_due_ns > info.media_time_ns) return;
+    if (source.has_value && source.value_due_ns > choice.kept_after_ns) return;
     take_next(source);
   }
 }
 
-void take_newest_read(SourceState& source, const mr_tick_info& info, int64_t until_ns) {
+void take_read(SourceState& source, const mr_tick_info& info, const BeatChoice& choice) {
   Reader& reader = *source.reader;
   while (reader.has_due(info.media_time_ns)) {
+    if (source.has_value && source.value_due_ns > choice.kept_after_ns) break;
     if (source.has_value) {
       ++source.passed_over;
       release_all(source.value);
     }
-    source.has_value = reader.take(source.value) == Answer::value;
+    source.has_value = reader.take(source.value, &source.value_due_ns) == Answer::value;
     if (!reader.newest_counts()) break; // without a rate a file gives one value a beat
   }
-  source.passed_over += reader.superseded_by(until_ns);
+  source.passed_over += reader.superseded_by(choice.until_ns, choice.next_kept_after_ns);
   source.ended = reader.at_end();
 }
 
@@ -79,10 +82,23 @@ void SourceState::begin_anew(int64_t media_ns) {
   if (!reader) step->said_end = false; // a reader's thread has done so, and reads on
   ended = has_value = has_next = false;
   index = 0;
-  next_due_ns = INT64_MIN;
+  due_times.begin_anew();
+  value_due_ns = next_due_ns = INT64_MIN;
   due_before = 0;
   base_ns = media_ns;
   marks_next = true;
+}
+
+void SourceState::take_facts(const mr_facts& facts, const plan::Clock& clock) {
+  rate = rate_of(facts);
+  due_times = DueTimes(rate, plan::rounding_ns(facts));
+  by_time = clock.takes_what_is_due(facts);
+  each_has_beat = has_beat_for_each(clock.rate, rate);
+}
+
+BeatChoice choice_at(const graph::Rational& rate, int64_t beat) {
+  const auto kept_after = [&](int64_t at) { return at < 2 ? INT64_MIN : beat_ns(rate, at - 2); };
+  return {beat_ns(rate, beat + 1), kept_after(beat), kept_after(beat + 1)};
 }
 
 void clear(std::vector<Slot>& slots, Cause cause) {
@@ -102,6 +118,7 @@ void take_next(SourceState& source) {
     release_all(source.value);
   }
   std::swap(source.value, source.next);
+  source.value_due_ns = source.next_due_ns;
   source.has_value = true;
   source.has_next = false;
 }
@@ -132,11 +149,10 @@ void note_replaced(SourceRun& source) {
       "a media time does not rise; it is replaced, and so is each that follows (times_replaced counts)");
 }
 
-int64_t due_after(SourceRun& source, int64_t last_due_ns, int64_t pts_ns, const graph::Rational& rate) {
-  if (pts_ns > last_due_ns) return pts_ns;
-  note_replaced(source);
-  const int64_t period = std::max<int64_t>(beat_ns(rate, 1), 1);
-  return last_due_ns > INT64_MAX - period ? INT64_MAX : last_due_ns + period;
+int64_t due_of(SourceRun& source, DueTimes& times, int64_t pts_ns) {
+  const DueTimes::Due due = times.next(pts_ns);
+  if (due.replaced) note_replaced(source);
+  return due.at_ns;
 }
 
 Answer ask(SourceState& source, const mr_tick_info& info, uint64_t ordinal, std::vector<Slot>& slots) {
@@ -157,13 +173,13 @@ Answer ask(SourceState& source, const mr_tick_info& info, uint64_t ordinal, std:
   return answer;
 }
 
-void ask_at_beat(SourceState& source, const mr_tick_info& info, uint64_t ordinal, int64_t until_ns) {
+void ask_at_beat(SourceState& source, const mr_tick_info& info, uint64_t ordinal, const BeatChoice& choice) {
   source.has_value = false;
   clear(source.value, Cause::not_yet);
   if (source.reader) {
-    take_newest_read(source, info, until_ns);
+    take_read(source, info, choice);
   } else if (source.rate.numerator > 0) {
-    take_newest_due(source, info, ordinal);
+    take_due(source, info, ordinal, choice);
   } else if (!source.ended) {
     const Answer answer = ask(source, info, ordinal, source.value);
     source.ended = answer == Answer::end;

@@ -6,6 +6,7 @@
 #include <memory>
 #include <vector>
 
+#include "exec/due_times.h"
 #include "exec/handler_run.h"
 
 namespace millrace::exec {
@@ -21,9 +22,11 @@ struct SourceState {
   bool has_next = false;  // read ahead
   std::vector<Slot> value, next;
   graph::Rational rate; // its own; numerator 0: none
-  bool by_time = false; // plan::Clock::takes_what_is_due
-  uint64_t index = 0;   // values it has given; a source with a rate is told this as its tick's index
-  int64_t next_due_ns = INT64_MIN;
+  DueTimes due_times;
+  bool by_time = false;       // plan::Clock::takes_what_is_due
+  bool each_has_beat = false; // has_beat_for_each: none of its values need be passed over
+  uint64_t index = 0;         // values it has given; a source with a rate is told this as its tick's index
+  int64_t value_due_ns = INT64_MIN, next_due_ns = INT64_MIN;
   int64_t due_before = 0; // values that its rate had due at the last beat
   SingleWriter<uint64_t> passed_over;
   std::shared_ptr<Reader> reader; // start: a blocking source is read by a thread of its own
@@ -33,7 +36,19 @@ struct SourceState {
   bool starts = false;     // it is being started
   bool marks_next = false; // its next value is the first one of an epoch
   void begin_anew(int64_t media_ns);
+  // It has told these facts, and belongs to this clock.
+  void take_facts(const mr_facts& facts, const plan::Clock& clock);
 };
+
+// Which of several due values a beat shows: the newest, except that a value that was due after `kept_after_ns` comes
+// first. Media times.
+struct BeatChoice {
+  int64_t until_ns = 0; // the next beat
+  int64_t kept_after_ns = INT64_MAX;
+  int64_t next_kept_after_ns = INT64_MAX; // kept_after_ns of the next beat
+};
+// A value waits for the one before it by one beat at most.
+BeatChoice choice_at(const graph::Rational& rate, int64_t beat);
 
 // How far a source is that is started anew.
 enum class Started { yes, not_yet, failed };
@@ -77,15 +92,15 @@ int64_t pts_of(const std::vector<Slot>& slots, int64_t otherwise);
 
 // Counts a media time that does not rise, and tells of the first one (8.9).
 void note_replaced(SourceRun& source);
-// When a value is due: at its own time, or one period after the last value if its time does not rise. Saturates.
-int64_t due_after(SourceRun& source, int64_t last_due_ns, int64_t pts_ns, const graph::Rational& rate);
+// When the next value is due, whose time is `pts_ns`. A time that does not rise is counted and told of.
+int64_t due_of(SourceRun& source, DueTimes& times, int64_t pts_ns);
 
 // Takes one value: by a call of a source that does not block, or from the source's reader. `info` is the tick's; a
 // source with a rate is told its own count of values and the time of that count instead.
 Answer ask(SourceState& source, const mr_tick_info& info, uint64_t ordinal, std::vector<Slot>& slots);
 
-// Under `realtime`, and for the other sources of a live clock: takes the newest value that is due and not yet given,
-// else leaves the tick empty. `until_ns` is the media time of the next beat.
-void ask_at_beat(SourceState& source, const mr_tick_info& info, uint64_t ordinal, int64_t until_ns);
+// Under `realtime`, and for the other sources of a live clock: takes the value that the choice says of those that are
+// due and not yet given, else leaves the tick empty.
+void ask_at_beat(SourceState& source, const mr_tick_info& info, uint64_t ordinal, const BeatChoice& choice);
 
 } // namespace millrace::exec

@@ -127,7 +127,7 @@ struct alignas(64) ClockRun {
   const plan::Clock* plan = nullptr; // built
   std::vector<SourceState> sources;
   int64_t start_ns = kNotBegun;
-  int64_t next_beat = 0;
+  int64_t next_beat = 0, beat_before = -1;         // realtime: the beat to run, and the last that was run
   int64_t last_media_ns = INT64_MIN;               // the last tick's, if there was one
   std::atomic<int64_t> newest_media_ns{INT64_MIN}; // the same, for clocks that this one leads
   SingleWriter<uint64_t> late, skipped;

@@ -193,7 +193,7 @@ bool leaves_down(PaceRun& pace) {
   pace.idle_until_ns.store(INT64_MIN, std::memory_order_relaxed);
   for (SourceState& source : clock.sources) {
     source.starts = true;
-    if (source.reader) source.reader->begin_anew(source.rate);
+    if (source.reader) source.reader->begin_anew(source.due_times);
   }
   take_stage(pace, Stage::starting);
   return true;

@@ -102,6 +102,7 @@ class Extended {
     Types::Answering answering = types_.answering(convert);
     facts_.handlers.push_back({convert.name, answering.answers.get(), {}, {}, std::move(answering.accepts)});
     facts_.handlers.back().facts.rate_den = 1;
+    facts_.handlers.back().facts.time_den = 1;
     facts_.handlers.back().facts.tick_count = -1;
     answers_.push_back(std::move(answering.answers));
     graph_->edges.push_back(first);

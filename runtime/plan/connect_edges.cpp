@@ -226,6 +226,9 @@ class Connecting {
     channel.lag = declared.lag;
     channel.within_ns = declared.within_ns;
     channel.same_clock = !edge.crosses_clocks;
+    if (!channel.same_clock && channel.kind != ChannelKind::align)
+      channel.rounding_ns =
+          plan_.clocks[draft_.clock_from(edge)].rounding_ns + plan_.clocks[draft_.clock_to(edge)].rounding_ns;
     channel.initial_empty = declared.initial_empty;
     channel.edges.push_back(e);
     channel.entries.push_back(0);

@@ -7,6 +7,7 @@
 
 #include "plan/clock_circles.h"
 #include "plan/groups.h"
+#include "plan/time_rounding.h"
 
 namespace millrace::plan {
 
@@ -69,6 +70,7 @@ void expand(Draft& draft) {
   make_handler_steps(expansion);
   price_groups(draft);
   find_circles(draft);
+  find_rounding(draft);
   connect_edges(expansion);
   open_gates(expansion);
   keep_whole(draft.plan);

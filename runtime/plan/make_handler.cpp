@@ -124,6 +124,7 @@ mr_facts no_facts() {
   mr_facts facts{};
   facts.size = sizeof(mr_facts);
   facts.rate_den = 1;
+  facts.time_den = 1;
   facts.tick_count = -1;
   return facts;
 }

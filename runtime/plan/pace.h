@@ -78,6 +78,9 @@ struct Clock {
   uint32_t held_ticks = 0, owed_ticks = 0, crowd_ticks = 0;
   uint32_t circle = kNone;       // clocks that wait for each other in a circle have one number
   std::vector<uint32_t> leaders; // for a clock without sources: clocks with sources that edges lead from (8.11)
+  // The most by which the times of its ticks may differ from exact ones: they are those of a source, as its container
+  // rounded them. 0: they are beats, or clocks on a circle compare them as they are.
+  int64_t rounding_ns = 0;
   // True under realtime rules: latest is the newest that is done, and drops happen. Else everything is waited for
   // (2.5).
   bool realtime() const { return mode == graph::ClockMode::realtime || live; }
@@ -105,6 +108,7 @@ struct Channel {
   bool far = false;        // feed of a far pace: each tick takes a place, with or without values
   uint32_t lag = 0;
   int64_t within_ns = 0;
+  int64_t rounding_ns = 0; // latest, queue: a value that is so much later than a tick is of the tick's time
   bool same_clock = true;
   bool initial_empty = false;
   std::vector<uint32_t> edges;   // edges whose drops are counted here

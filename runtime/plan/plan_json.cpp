@@ -64,16 +64,18 @@ struct nlohmann::adl_serializer<millrace::plugin::HandlerInfo> {
 
 template <>
 struct nlohmann::adl_serializer<mr_facts> {
-  static_assert(field_count<mr_facts>() == 9, "each field of mr_facts is written and read, but its size and a reserve");
+  static_assert(field_count<mr_facts>() == 11,
+                "each field of mr_facts is written and read, but its size and a reserve");
   static void to_json(json& out, const mr_facts& facts) {
-    out = {facts.live,        facts.rate_num,    facts.rate_den, facts.tick_count,
-           facts.cost_cpu_ns, facts.cost_gpu_ns, facts.waits};
+    out = {facts.live,        facts.rate_num, facts.rate_den, facts.tick_count, facts.cost_cpu_ns,
+           facts.cost_gpu_ns, facts.waits,    facts.time_num, facts.time_den};
   }
   static void from_json(const json& in, mr_facts& facts) {
     using millrace::plugin::Whole;
     facts = {sizeof(mr_facts), Whole{in.at(0)}, Whole{in.at(1)},
              Whole{in.at(2)},  Whole{in.at(3)}, Whole{in.at(4)},
-             Whole{in.at(5)},  Whole{in.at(6)}, 0};
+             Whole{in.at(5)},  Whole{in.at(6)}, 0,
+             Whole{in.at(7)},  Whole{in.at(8)}};
   }
 };
 
@@ -127,9 +129,10 @@ MR_FIELDS(Feed, channel, first, count)
 MR_FIELDS(Pace, kind, node, clock, stage, parent, gate, entry, level, feeds, way_ns, led_by, places, window, room, gap,
           slots, sources, generated, ticks_max)
 MR_FIELDS(Clock, name, mode, rate, live, driver, in_flight, in_flight_least, pending, set, fails_alone, restarts,
-          has_room, is_place, is_group, absent, held_ns, held_ticks, owed_ticks, crowd_ticks, circle, leaders)
+          has_room, is_place, is_group, absent, held_ns, held_ticks, owed_ticks, crowd_ticks, circle, leaders,
+          rounding_ns)
 MR_FIELDS(Channel, kind, from, to, depth, capacity, full, busy, queued, on_firing, every_tick, far, lag, within_ns,
-          same_clock, initial_empty, edges, entries)
+          rounding_ns, same_clock, initial_empty, edges, entries)
 MR_FIELDS(CrossingPlan, name, node, channel, departs, from, to, delivery)
 MR_FIELDS(GroupPlan, name, set, clock, entry, deal, handlers, gives, items_max, in_flight, rule, size, wait_ns,
           budget_ns, drop_late, of_rows, curve_ns)

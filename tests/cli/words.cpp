@@ -67,7 +67,7 @@ TEST_CASE("The summary counts ticks, lateness, and each drop by its cause on its
   EdgeReport edge;
   edge.from = "video.video";
   edge.to = "slow.video";
-  edge.dropped = {{"busy", 7}, {"queue_full", 1}};
+  edge.dropped = {{"busy", 7}, {"queue_full", 1}, {"rate", 49}};
   report.edges.push_back(edge);
   HandlerReport handler;
   handler.name = "slow";
@@ -75,12 +75,15 @@ TEST_CASE("The summary counts ticks, lateness, and each drop by its cause on its
   handler.errors = 3;
   handler.first_error = "no \x1b[1mroom\nerror MR0000: forged";
   report.handlers.push_back(handler);
-  CHECK(summary_words(report) ==
-        "300 ticks in 10.00 s, 30.0 ticks/s; 2 late, 1 skipped\n"
-        "  latency of 300 ticks: p50 250.0 µs, p99 9.9 ms, max 12.3 ms\n"
-        "  7 dropped on video.video → slow.video: busy, the reader was still busy with an earlier tick\n"
-        "  1 dropped on video.video → slow.video: queue_full, the queue was full\n"
-        "  slow failed in 3 of 290 calls, first: no \\x1b[1mroom\n    error MR0000: forged\n");
+  CHECK(
+      summary_words(report) ==
+      "300 ticks in 10.00 s, 30.0 ticks/s; 2 late, 1 skipped\n"
+      "  latency of 300 ticks: p50 250.0 µs, p99 9.9 ms, max 12.3 ms\n"
+      "  7 dropped on video.video → slow.video: busy, the reader was still busy with an earlier tick\n"
+      "  1 dropped on video.video → slow.video: queue_full, the queue was full\n"
+      "  49 values came too late for their beat on video.video → slow.video: a newer one was due, because video gives "
+      "more than the clock has beats, or beats were missed\n"
+      "  slow failed in 3 of 290 calls, first: no \\x1b[1mroom\n    error MR0000: forged\n");
 }
 
 TEST_CASE("The line tells what was lost so far, by cause") {
@@ -90,6 +93,8 @@ TEST_CASE("The line tells what was lost so far, by cause") {
   CHECK(progress_words(progress, 0) == "  120 ticks  30.0 ticks/s  3 late");
   progress.dropped = {{"busy", 5}, {"queue_full", 2}};
   CHECK(progress_words(progress, 0) == "  120 ticks  30.0 ticks/s  3 late  7 dropped (busy 5, queue_full 2)");
+  progress.dropped = {{"rate", 49}};
+  CHECK(progress_words(progress, 0) == "  120 ticks  30.0 ticks/s  3 late  49 came too late for their beat");
 }
 
 TEST_CASE("A live line that is wider than its terminal leaves out the least important parts") {

@@ -194,7 +194,8 @@ TEST_CASE("beats are the floor of time by rate, computed exactly, also after yea
   for (const int64_t per_second : {1, 7, 25, 60, 1000}) {
     for (const int64_t second : {int64_t{0}, int64_t{59}, int64_t{86'400}, int64_t{100'000'000}}) {
       for (const int64_t rest : {0, 2'000, 39'990'000, 500'000'000, 999'990'000}) {
-        const int64_t wanted = second * per_second + (rest + kBeatSlackNs) * per_second / kSecondNs;
+        const int64_t wanted =
+            second * per_second + (rest + beat_slack_ns(static_cast<double>(per_second))) * per_second / kSecondNs;
         CHECK(beat_of(second * kSecondNs + rest, static_cast<double>(per_second)) == wanted);
       }
     }

@@ -130,6 +130,8 @@ std::string declaration_layout() {
   FIELD(mr_facts, cost_cpu_ns);
   FIELD(mr_facts, cost_gpu_ns);
   FIELD(mr_facts, waits);
+  FIELD(mr_facts, time_num);
+  FIELD(mr_facts, time_den);
   STRUCT(mr_port);
   FIELD(mr_port, size);
   FIELD(mr_port, direction);

@@ -31,7 +31,7 @@
 extern "C" {
 #endif
 
-#define MR_ABI_VERSION 8u
+#define MR_ABI_VERSION 9u
 #define MR_PLUGIN_SYMBOL "millrace_plugin"
 #define MR_EXPORT __attribute__((visibility("default")))
 
@@ -240,6 +240,9 @@ typedef struct mr_facts {
      for this instance alone. */
   uint32_t waits;
   uint32_t reserved;
+  /* The unit of this source's times, in seconds: a container rounds the time of each value to a multiple of it, such as
+     1/1000 s in Matroska. time_num 0: unknown, the times are right to the nanosecond. */
+  int64_t time_num, time_den;
 } mr_facts;
 
 /* ---- declarations ------------------------------------------------------------------------------------- */

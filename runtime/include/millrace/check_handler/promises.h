@@ -31,6 +31,8 @@ inline std::string probes_alike(const Subject& subject) {
           "two instances with the same parameters tell different facts");
   require(facts[0].rate_num >= 0 && facts[0].rate_den >= 0, "it tells a negative rate");
   require(facts[0].rate_num == 0 || facts[0].rate_den > 0, "it tells a rate with denominator 0");
+  require(facts[0].time_num == 0 || (facts[0].time_num > 0 && facts[0].time_den > 0),
+          "it tells a unit of time that is not above 0");
   require(facts[0].tick_count >= -1, "it tells a negative number of ticks");
   return "";
 }

@@ -16,6 +16,7 @@ inline mr_facts no_facts() {
   mr_facts facts{};
   facts.size = sizeof facts;
   facts.rate_den = 1;
+  facts.time_den = 1;
   facts.tick_count = -1;
   return facts;
 }
@@ -26,6 +27,12 @@ struct Facts {
   void rate(int64_t numerator, int64_t denominator = 1) {
     raw->rate_num = numerator;
     raw->rate_den = denominator;
+  }
+  // The unit to which the source's times are rounded, in seconds: 1/1000 for Matroska, 1/90000 for MPEG-TS. With it the
+  // clock finds the beat of a value whose time was rounded. Without it times are taken as right to the nanosecond.
+  void time_unit(int64_t numerator, int64_t denominator) {
+    raw->time_num = numerator;
+    raw->time_den = denominator;
   }
   // The source cannot be slowed: a camera.
   void live() { raw->live = 1; }
