@@ -4,6 +4,7 @@
 #include <doctest/doctest.h>
 
 #include <algorithm>
+#include <chrono>
 #include <cstdlib>
 
 #include "device/sim/sim.h"
@@ -27,15 +28,14 @@ TEST_CASE("3.6: every hop between two devices and their peer is measured, and ta
   machine.simulated["sim:0"].host_access_ns_per_byte = 2;
   machine.simulated["sim:1"].peers["sim:0"] = {1000, 2000, 0.5};
   std::vector<plan::Hop> hops;
-  const auto near = [&] { // to what was declared, on a machine that does much else
-    return hop_of(hops, "cpu", "sim:0").price.copy_us(16 << 20) < 10 * (2000 + (16 << 20) / 400.) &&
-           hop_of(hops, "sim:0", "sim:1").price.copy_us(16 << 20) < 10 * (1000 + (16 << 20) / 2000.);
-  };
-  for (int i = 0; i < 3; ++i) { // a busy machine may hold up one measurement
+  double took_us = 0;           // the measurement itself
+  for (int i = 0; i < 5; ++i) { // a busy machine may hold up one of two that are compared
+    const auto begin = std::chrono::steady_clock::now();
     hops = measure_hops(machine, {"cpu", "sim:0", "sim:1"});
+    took_us = std::chrono::duration<double, std::micro>(std::chrono::steady_clock::now() - begin).count();
     const bool overlap =
         std::all_of(hops.begin(), hops.end(), [](const plan::Hop& one) { return one.price.overlaps_compute; });
-    if (overlap && hop_of(hops, "cpu", "sim:0").engine.empty() && near()) break;
+    if (overlap && hop_of(hops, "cpu", "sim:0").engine.empty()) break;
   }
   CHECK(hops.size() == 5);
   for (const plan::Hop& declared : simulated_hops(machine, {"cpu", "sim:0", "sim:1"})) {
@@ -47,6 +47,9 @@ TEST_CASE("3.6: every hop between two devices and their peer is measured, and ta
       const auto bytes = static_cast<double>(plan::kHopSizes[i]);
       CHECK(measured.price.copy_us(bytes) >= declared.price.copy_us(bytes) * 0.999);
       CHECK(measured.price.p99_us[i] >= declared.price.copy_us(bytes) * 0.999);
+      // At least ten copies of each size were made, and half of them took as long as their median or longer.
+      CHECK(5 * measured.price.copy_us(bytes) <= took_us);
+      CHECK(measured.price.p99_us[i] <= took_us);
       CHECK((measured.pageable_us[i] > 0) == (declared.from == "cpu"));
     }
     CHECK(measured.price.overlaps_compute); // a copy has an engine of its own
@@ -56,7 +59,6 @@ TEST_CASE("3.6: every hop between two devices and their peer is measured, and ta
   CHECK(peer.price.access_us_per_byte == doctest::Approx(0.0005)); // as declared
   CHECK(hop_of(hops, "cpu", "sim:0").price.access_us_per_byte == doctest::Approx(0.002));
   CHECK(hop_of(hops, "cpu", "sim:1").price.access_us_per_byte == plan::HopPrice::kInfeasible);
-  CHECK(near());
   // The other direction goes on meanwhile. Where moving the bytes themselves takes longer than was declared (thread
   // sanitizer, a busy machine), both directions share the processor, and that is what is measured.
   const plan::Hop& up = hop_of(hops, "cpu", "sim:0");

@@ -36,7 +36,7 @@ struct Holds final : Handler {
     went_on.notify_all();
     if (held != mine || calls_held[mine] < kGoesOn) return;
     const std::array<int64_t, kHolding> before = calls_held;
-    const bool is_free = went_on.wait_for(lock, std::chrono::seconds(20), [&] {
+    const bool is_free = went_on.wait_for(lock, std::chrono::seconds(60), [&] {
       for (size_t other = 0; other < kHolding; ++other)
         if (other != mine && calls_held[other] < before[other] + kGoesOn) return false;
       return true;
@@ -69,13 +69,6 @@ void add_beats(Pipeline& pipeline, const std::string& name, int64_t hz) {
   pipeline.graph.clocks.push_back(clock);
 }
 
-int64_t ms_of(const std::function<void()>& work) {
-  const device::MonotonicTime time;
-  const int64_t begin = time.now_ns();
-  work();
-  return (time.now_ns() - begin) / kMs;
-}
-
 int64_t processor_ms() {
   timespec used;
   clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &used);
@@ -85,7 +78,7 @@ int64_t processor_ms() {
 Pipeline slow_beats(int64_t count) {
   Pipeline pipeline("t.count name=source ! t.relay name=relay ! t.sink name=sink log=seen");
   pipeline.graph.handlers[0].params.push_back({"count", std::to_string(count), {}, {}});
-  pipeline.clock(graph::ClockMode::realtime, 1, 20); // a beat every 20 s
+  pipeline.clock(graph::ClockMode::realtime, 1, 3600); // a beat an hour: who waits for one meets the test's time limit
   return pipeline;
 }
 
@@ -94,22 +87,20 @@ TEST_CASE("1.2: a run ends with its last tick, and waits for no beat after it") 
     Setup setup;
     setup.workers = workers;
     setup.options.ticks_max = 1;
-    CHECK(ms_of([&] { CHECK(run(slow_beats(9), setup).ok); }) < 5'000);
+    CHECK(run(slow_beats(9), setup).ok);
   }
 }
 
 TEST_CASE("1.2: a run ends at once if it is stopped, or its time is over, between two beats") {
   Setup setup;
   setup.options.duration_ns = 50 * kMs;
-  CHECK(ms_of([&] { CHECK(run(slow_beats(9), setup).ok); }) < 5'000);
+  CHECK(run(slow_beats(9), setup).ok);
   setup.options.duration_ns = 0;
   Compiled compiled(slow_beats(9), setup);
   compiled.live().start();
   while (compiled.live().ticks() == 0) std::this_thread::yield();
-  CHECK(ms_of([&] {
-          compiled.live().stop();
-          CHECK(compiled.wait().ok);
-        }) < 5'000);
+  compiled.live().stop();
+  CHECK(compiled.wait().ok);
 }
 
 TEST_CASE("B11: a stream that fails between two beats ends then") {
@@ -117,7 +108,7 @@ TEST_CASE("B11: a stream that fails between two beats ends then") {
     Pipeline pipeline;
     pipeline.graph = graph::unfold(graph::parse_yaml(R"(version: 1
 streams: { cameras: { items: { a: {}, b: {} } } }
-clocks: { cameras: { mode: realtime, rate: 1/20 } }
+clocks: { cameras: { mode: realtime, rate: 1/3600 } }
 handlers:
   source: { type: t.count, for_each: cameras, count: 9 }
   fails:  { type: c.fails, for_each: cameras, input: source }
@@ -126,7 +117,7 @@ handlers:
     Setup setup;
     setup.workers = workers;
     setup.more = &cluster_plugin();
-    CHECK(ms_of([&] { CHECK_FALSE(run(std::move(pipeline), setup).ok); }) < 5'000); // no stream is left
+    CHECK_FALSE(run(std::move(pipeline), setup).ok); // no stream is left
   }
 }
 
@@ -137,9 +128,7 @@ TEST_CASE("2.7: a change that is asked for between two beats is admitted then, n
   compiled.live().start();
   while (compiled.live().ticks() == 0) std::this_thread::yield();
   compiled.live().set({{"relay", "add", "1"}});
-  const auto begun = std::chrono::steady_clock::now();
-  while (compiled.live().changes().empty() && std::chrono::steady_clock::now() - begun < std::chrono::seconds(5))
-    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  while (compiled.live().changes().empty()) std::this_thread::sleep_for(std::chrono::milliseconds(1));
   CHECK(compiled.live().changes().size() == 1);
   compiled.live().stop();
   CHECK(compiled.wait().ok);

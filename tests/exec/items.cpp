@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <map>
+#include <mutex>
 #include <numeric>
 
 #include "exec/virtual_driver.h"
@@ -16,7 +17,8 @@ using namespace millrace::test;
 
 namespace {
 
-// Virtual time has one thread.
+// Sinks of several streams write side by side where time is not virtual.
+std::mutex rows_mutex;
 std::vector<uint32_t> rows_calls; // items of each call
 std::vector<uint64_t> rows_first; // the index of its first item
 struct RowsSeen {
@@ -51,8 +53,11 @@ struct RowsTwice final : Handler {
   Param<bool> side_by_side{*this, "side_by_side", false, "rows of all items are as many"};
   RowsTwice() { items(8); }
   void process(Items& all, Cpu&) {
-    rows_calls.push_back(all.size());
-    rows_first.push_back(all[0].index());
+    {
+      const std::lock_guard lock(rows_mutex);
+      rows_calls.push_back(all.size());
+      rows_first.push_back(all[0].index());
+    }
     const auto from = in.all(all).elements<int64_t>();
     int64_t total = 0;
     for (const Tick& item : all) total += in(item).shape()[0];
@@ -76,6 +81,7 @@ struct RowsSink final : Handler {
   Input<Tensor> in{*this, "in"};
   void process(Tick& tick, Cpu&) {
     const auto values = in(tick).elements<int64_t>();
+    const std::lock_guard lock(rows_mutex);
     rows_seen[tick.stream()].push_back({tick.index(), in(tick).shape()[0],
                                         std::accumulate(values.begin(), values.end(), int64_t{0}), now_ns(),
                                         tick.media_time_ns()});

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <map>
+#include <mutex>
 #include <random>
 
 #include "graph/unfold.h"
@@ -21,6 +22,7 @@ struct StreamNote {
   int64_t media_ns, value, at_ns;
   friend bool operator==(const StreamNote&, const StreamNote&) = default;
 };
+std::mutex notes_by_stream_mutex;
 std::map<std::string, std::vector<StreamNote>> notes_by_stream;
 
 // The end of a stream: notes what it gets, and when.
@@ -28,6 +30,7 @@ struct NotesAll final : Handler {
   Input<Tensor> in{*this, "in"};
   Param<std::string> name{*this, "name", "", "the stream's"};
   void process(Tick& tick, Cpu&) {
+    const std::lock_guard lock(notes_by_stream_mutex);
     notes_by_stream[*name].push_back({tick.index(), tick.media_time_ns(), read_one(in(tick)), now_ns()});
   }
 };

@@ -349,7 +349,7 @@ class Streams(Kept):
                 pipe.write(data)
         feeder = threading.Thread(target=feed, daemon=True)
         feeder.start()
-        got = [picture["md5"] for picture in self.pictures(f"video.file name=in path={fifo}", seconds=20)]
+        got = [picture["md5"] for picture in self.pictures(f"video.file name=in path={fifo}", seconds=60)]
         self.assertEqual(got, self.expected("h264_b_frames.mkv"))
 
     def test_an_empty_standard_input_is_refused(self):

@@ -641,7 +641,7 @@ class Pipes(Written):
         taken = []
         reader = threading.Thread(target=lambda: taken.append(fifo.read_bytes()), daemon=True)
         reader.start()
-        self.run_it("run", f"{PATTERN} ! video.writer path={fifo} codec=ffv1", seconds=20)
+        self.run_it("run", f"{PATTERN} ! video.writer path={fifo} codec=ffv1", seconds=60)
         reader.join(10)
         path = self.folder / "taken.mkv"
         path.write_bytes(taken[0])

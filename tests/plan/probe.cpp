@@ -48,7 +48,7 @@ struct Asked final : Handler {
       probing_threads.insert(std::this_thread::get_id());
       probing_most = std::max(probing_most, ++probing_now);
       probing_changed.notify_all();
-      if (!probing_changed.wait_for(lock, 10s, [&] { return probing_most >= *waits_for; }))
+      if (!probing_changed.wait_for(lock, 60s, [&] { return probing_most >= *waits_for; }))
         throw std::runtime_error("it is probed alone");
     }
     std::this_thread::sleep_for(std::chrono::milliseconds(*waits_ms));
@@ -117,18 +117,12 @@ struct Askable {
   }
 };
 
-std::chrono::nanoseconds time_of(const std::function<void()>& work) {
-  const auto begin = std::chrono::steady_clock::now();
-  work();
-  return std::chrono::steady_clock::now() - begin;
-}
-
-constexpr plan::ProbeLimits kShort = {100'000'000, 100'000'000};
+// The first leaves a busy machine the time to begin a thread.
+constexpr plan::ProbeLimits kShort = {900'000'000, 100'000'000};
 
 TEST_CASE("8.7: sources are probed side by side, 16 at a time, though others wait for their turn") {
-  Askable sources(std::vector<AskedParams>(64, {{"waits_ms", "100"}, {"waits_for", "16"}}));
-  std::vector<plan::ProbeAnswer> answers;
-  CHECK(time_of([&] { answers = sources.probe(); }) < 3s); // one after another: 6.4 s
+  Askable sources(std::vector<AskedParams>(64, {{"waits_ms", "20"}, {"waits_for", "16"}}));
+  const std::vector<plan::ProbeAnswer> answers = sources.probe();
   for (const plan::ProbeAnswer& answer : answers) {
     CHECK(answer.error.empty());
     CHECK(answer.facts.rate_num == 25);
@@ -144,10 +138,9 @@ TEST_CASE("8.7: a source that is the only one is probed by the thread that asks"
 
 TEST_CASE("8.7: a source that does not answer costs its time and is interrupted; others keep their answers") {
   Askable sources({{}, {{"hangs", "true"}}, {{"fails", "no such camera"}}, {{"waits_ms", "20"}}});
-  std::vector<plan::ProbeAnswer> answers;
-  CHECK(time_of([&] { answers = sources.probe(kShort); }) < 5s);
+  const std::vector<plan::ProbeAnswer> answers = sources.probe(kShort);
   CHECK(answers[0].error.empty());
-  CHECK(answers[1].error == "it did not answer within 200 ms");
+  CHECK(answers[1].error == "it did not answer within 1 s");
   CHECK(answers[2].error == "no such camera");
   CHECK(answers[3].error.empty());
   for (const auto& instance : sources.instances) CHECK(instance);
@@ -161,7 +154,7 @@ TEST_CASE("8.7: a source that ignores even the interrupt is given up, and may re
     Askable sources({{{"stubborn", "true"}}, {}});
     for (auto& instance : sources.instances) instance->watch = &watch;
     const std::vector<plan::ProbeAnswer> answers = sources.probe(kShort);
-    CHECK(answers[0].error == "it did not answer within 200 ms, and did not return when it was interrupted");
+    CHECK(answers[0].error == "it did not answer within 1 s, and did not return when it was interrupted");
     CHECK(answers[1].error.empty());
     CHECK_FALSE(sources.instances[0]); // its call has it for ever
     CHECK(sources.instances[1]);
@@ -186,8 +179,9 @@ TEST_CASE("8.7: no answer is waited for once nobody wants it, whatever the sourc
       std::this_thread::sleep_for(50ms);
       over = true;
     });
-    std::vector<plan::ProbeAnswer> answers;
-    CHECK(time_of([&] { answers = source.probe({.of_one = true, .over = &over}); }) < 5s); // its limit: 15 s
+    constexpr int64_t kHourNs = 3'600'000'000'000; // who waits for it meets the test's time limit
+    const std::vector<plan::ProbeAnswer> answers =
+        source.probe({.patience_ns = kHourNs, .grace_ns = kHourNs, .of_one = true, .over = &over});
     CHECK_FALSE(answers[0].error.empty());
     ends.join();
     stubborn_may_go = true;

@@ -44,6 +44,9 @@ FOLDERS_OF_RECORDS = ("runtime/plan", "runtime/exec")
 SPELLINGS = re.compile(r"\b(is_cuda|is_sim|domain == 0)\b")
 # Whether bodies enqueue is a property of a step: one file asks the device (exec/build_steps.cpp).
 ASKS_OF_DEVICES, ASKED_IN = re.compile(r"\benqueuing\(\)"), "runtime/exec/build_steps.cpp"
+# ThreadSanitizer does not see fences (cmake/warnings.cmake): these order atomic words against each other and nothing else.
+FENCE = re.compile(r"\batomic_thread_fence\b")
+FILES_OF_FENCES = ("runtime/device/bells.h", "runtime/device/event_count.h", "runtime/net/system/reactor.cpp")
 
 CODE_FOLDERS = ("runtime", "handlers", "plugins", "examples", "tests")
 CPP = {".h", ".cpp", ".cu", ".cuh"}
@@ -245,6 +248,9 @@ def check_rooms(path, name):
     if folder in FOLDERS_OF_RECORDS:
         for match in SPELLINGS.finditer(text):
             yield f"{name}:{text.count(chr(10), 0, match.start()) + 1}: {match.group(1)}: a domain's record says what it is"
+    if name not in FILES_OF_FENCES and path.suffix in CPP and (match := FENCE.search(text)):
+        line = text.count(chr(10), 0, match.start()) + 1
+        yield f"{name}:{line}: a fence, which ThreadSanitizer does not see: order by the atomic words themselves"
     if folder == "runtime/exec" and name != ASKED_IN and (match := ASKS_OF_DEVICES.search(text)):
         line = text.count(chr(10), 0, match.start()) + 1
         yield f"{name}:{line}: asks a device whether bodies enqueue there; StepRun::enqueuing says it"

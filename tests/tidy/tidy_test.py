@@ -176,6 +176,13 @@ std::vector<int> m::orphan(int a) { return {a}; }
         self.assertIn("runtime/exec/add.h:2: asks a device", found)
         self.assertEqual(found.count("asks a device"), 1)
 
+    def test_with_a_fence_where_none_is_known_is_refused(self):
+        for name in ("runtime/exec/add.h", "runtime/device/bells.h"):
+            self.write(name, HEAD + "inline void orders() { std::atomic_thread_fence(std::memory_order_seq_cst); }\n")
+        found = self.complaints()
+        self.assertIn("runtime/exec/add.h:2: a fence", found)
+        self.assertEqual(found.count("a fence"), 1)
+
     def test_whose_public_header_needs_another_first_is_refused(self):
         self.write("runtime/include/millrace/size.h", HEAD + "inline std::size_t size_of_nothing() { return 0; }\n")
         self.assertIn("size.h:1: does not compile alone as c++", self.complaints(compiler="c++"))
