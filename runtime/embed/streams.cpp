@@ -21,6 +21,8 @@ Streams::~Streams() {
   changed_.notify_all();
   run_.end_streams();
   if (thread_.joinable()) thread_.join();
+  const Error over{code::no_place, "the run is over", {}, {}, "", ""};
+  for (const Request& request : requests_) request.done(&over);
 }
 
 std::string Streams::set_meant(const std::string& said) const {

@@ -235,7 +235,7 @@ bool keeps_rate(PaceRun& pace, uint64_t ordinal, int64_t media_ns) {
                       since(clock.owed_ticks) > beat_ns(clock.rate, clock.owed_ticks + 1) + 1;
   if (!crowds && !pauses) return true;
   const auto ms = [](int64_t ns) { return std::to_string(ns / 1'000'000) + " ms"; };
-  const std::string name = name_of(clock);
+  const std::string name = clock.name.empty() ? name_of(clock) : clock_now(*pace.run, pace.plan->clock);
   const std::string what = crowds ? std::to_string(clock.crowd_ticks) + " ticks came within " +
                                         ms(since(clock.crowd_ticks - 1)) + ", and clocks that wait for it hold " +
                                         ms(clock.held_ns) + " of them"

@@ -19,6 +19,7 @@
 #include "exec/run_state.h"
 #include "exec/sink_latency.h"
 #include "exec/tell.h"
+#include "graph/unfold.h"
 #include "observe/printable.h"
 
 namespace millrace::exec {
@@ -48,7 +49,7 @@ void lend(RunState& run, HandlerRun& step) {
   if (run.options.log) {
     lend_log(step);
   } else if (run.options.on_message) {
-    instance.on_log = [&run, name = step.handler->name](uint32_t level, std::string_view sentence, bool first) {
+    instance.on_log = [&run, name = step.name](uint32_t level, std::string_view sentence, bool first) {
       static constexpr const char* kLevels[] = {"debug", "info", "warning", "error"};
       if (first && level >= MR_LOG_INFO && level <= MR_LOG_ERROR)
         run.options.on_message(std::string(kLevels[level]) + " " + name + ": " + printable(sentence));
@@ -317,6 +318,9 @@ void make_streams(RunState& run) {
 void take_instance(RunState& run, HandlerRun& step) {
   step.instance = step.life->instance;
   step.self = step.instance->self();
+  const std::string& stream = step.pace->clock->place.name; // whoever gives an instance to a place has the lock
+  const bool comes = step.pace->clock->plan->has_room && !step.handler->stream.empty() && !stream.empty();
+  step.name = comes ? graph::instance_name(step.handler->written_as, stream) : step.handler->name;
   lend(run, step);
 }
 

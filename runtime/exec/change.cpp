@@ -34,14 +34,19 @@ bool is_over(const RunState& run, uint32_t clock) {
 std::vector<uint32_t> find_handlers(const RunState& run, const std::string& name) {
   const plan::Plan& plan = run.epoch.plan;
   std::vector<uint32_t> found, over;
+  uint32_t was_there = plan::kNone; // the stream of this name was in that place
   std::vector<std::string> names;
   for (uint32_t h = 0; h < plan.handlers.size(); ++h) {
     const plan::HandlerPlan& handler = plan.handlers[h];
-    if (name_now(run, handler) == name) return {h};
+    if (name_now(run, handler) == name) {
+      if (!is_over(run, handler.clock)) return {h};
+      if (was_there == plan::kNone) was_there = h;
+    }
     if (handler.written_as == name) (is_over(run, handler.clock) ? over : found).push_back(h);
     const std::string& written = handler.written_as.empty() ? handler.name : handler.written_as;
     if (std::find(names.begin(), names.end(), written) == names.end()) names.push_back(written);
   }
+  if (was_there != plan::kNone) return {was_there};
   if (!found.empty()) return found;
   if (!over.empty()) return over;
   Error error{
@@ -50,7 +55,7 @@ std::vector<uint32_t> find_handlers(const RunState& run, const std::string& name
   throw Failure(std::move(error));
 }
 
-const plugin::HandlerInfo::Param& find_param(const plan::HandlerPlan& handler, const plugin::HandlerInfo& info,
+const plugin::HandlerInfo::Param& find_param(const std::string& handler, const plugin::HandlerInfo& info,
                                              const std::string& name) {
   if (const auto* param = info.find_param(name)) return *param;
   std::vector<std::string> all, live;
@@ -59,7 +64,7 @@ const plugin::HandlerInfo::Param& find_param(const plan::HandlerPlan& handler, c
     if (param.live()) live.push_back(param.name);
   }
   throw Failure(Error{code::unknown_parameter,
-                      handler.name + " (" + info.type + ") has no parameter \"" + name + "\"",
+                      handler + " (" + info.type + ") has no parameter \"" + name + "\"",
                       {},
                       {live.empty() ? "none of its parameters can be changed while it runs"
                                     : "these can be changed while it runs: " + listed_from(name, live)},
@@ -110,7 +115,7 @@ std::vector<RunState::Change> check_changes(const RunState& run, const std::vect
         checked.push_back({index, change.param, change.text, UINT64_MAX});
         continue;
       }
-      const auto& param = find_param(handler, info, change.param);
+      const auto& param = find_param(change.handler, info, change.param);
       if (!param.live())
         refuse_live(change.param + " of " + change.handler + " cannot be changed while it runs",
                     "`millrace inspect " + info.type + "` says which parameters are live");
@@ -147,7 +152,9 @@ using Requests = std::vector<std::shared_ptr<RunState::Request>>;
 void note_taken(const RunState& run, RunState::Change& change, uint64_t index, Requests& done) {
   const auto request = std::exchange(change.request, nullptr);
   if (!request) return;
-  const std::string name = name_of(run.epoch.plan.clocks[run.epoch.plan.handlers[change.handler].clock]);
+  const uint32_t clock = run.epoch.plan.handlers[change.handler].clock;
+  const bool is_named = !run.epoch.plan.clocks[clock].name.empty();
+  const std::string name = is_named ? clock_now(run, clock) : name_of(run.epoch.plan.clocks[clock]);
   for (const TickOfClock& known : request->taken)
     if (known.clock == name) return;
   request->taken.push_back({name, index});

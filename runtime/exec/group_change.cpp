@@ -34,10 +34,10 @@ void check_batch_change(const RunState& run, const plan::HandlerPlan& handler, c
   const GroupRun* const group = group_of(run, handler);
   const std::string key = change.param.starts_with(kPrefix) ? change.param.substr(kPrefix.size()) : "";
   const auto refuse = [&](int code, const std::string& why, const std::string& nearest) {
-    throw Failure(
-        Error{code, change.param + " of " + handler.name + " cannot be changed while it runs", {}, {why}, nearest, ""});
+    throw Failure(Error{
+        code, change.param + " of " + change.handler + " cannot be changed while it runs", {}, {why}, nearest, ""});
   };
-  if (!group) refuse(code::parameter_not_live, handler.name + " takes no items of streams", "");
+  if (!group) refuse(code::parameter_not_live, change.handler + " takes no items of streams", "");
   const bool learns = group->controller, is_fixed = group->fixed;
   const std::string live = learns     ? "batch.budget and batch.late can be changed while it runs"
                            : is_fixed ? "batch.size and batch.wait can be changed while it runs"
@@ -54,7 +54,7 @@ void check_batch_change(const RunState& run, const plan::HandlerPlan& handler, c
   } catch (const Failure& failure) {
     Error error = graph::as_assignment(failure.error());
     error.place = {};
-    if (!error.edit.empty()) error.edit = handler.name + "." + kPrefix + error.edit;
+    if (!error.edit.empty()) error.edit = change.handler + "." + kPrefix + error.edit;
     throw Failure(std::move(error));
   }
 }

@@ -14,9 +14,9 @@ std::string words_of_ordinal(const PaceRun& pace, uint64_t ordinal) {
 }
 
 std::string name_with_stream(const StepRun& step) {
-  if (!step.plan->is<plan::GiveStep>()) return step.plan->name;
-  const std::lock_guard lock(step.run->places_mutex);
-  return step.plan->name + " of " + step.pace->clock->place.name;
+  const uint32_t clock = step.pace->plan->clock;
+  const std::string name = as_now(*step.run, clock, step.plan->name);
+  return step.plan->is<plan::GiveStep>() ? name + " of " + clock_now(*step.run, clock) : name;
 }
 
 std::string missing_items(GroupRun& group) {

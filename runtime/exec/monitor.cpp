@@ -29,7 +29,9 @@ std::string seconds(int64_t ns) {
   return text;
 }
 
-std::string handler_words(const HandlerRun& step) { return step.plan->name + " (" + step.handler->type + ")"; }
+std::string handler_words(const HandlerRun& step) {
+  return name_now(*step.run, *step.handler) + " (" + step.handler->type + ")";
+}
 
 // The producer of the first input of a step that is not settled yet, as "video"; "" if there is none.
 std::string missing_input(const StepRun& step, uint64_t ordinal) {
@@ -40,7 +42,7 @@ std::string missing_input(const StepRun& step, uint64_t ordinal) {
     const uint64_t at = ordinal - input.delay;
     const StepRun* producer = step.run->epoch.step_runs[input.output->plan->step];
     const bool unstamped = input.producer && !input.producer->settled(at);
-    if (unstamped) return producer->plan->name;
+    if (unstamped) return name_with_stream(*producer);
   }
   return "";
 }
@@ -106,7 +108,8 @@ std::vector<std::string> waiting_lines(const RunState& run) {
   for (const HandlerRun* step : run.epoch.apart) { // listed first: the others wait for these calls
     const uint64_t tick = step->apart.load(std::memory_order_relaxed);
     if (tick != HandlerRun::kNotApart)
-      lines.push_back(step->plan->name + " is in " + function_of(*step) + " (tick " + std::to_string(tick) + ")");
+      lines.push_back(name_with_stream(*step) + " is in " + function_of(*step) + " (tick " + std::to_string(tick) +
+                      ")");
   }
   for (const auto& segment : run.epoch.segments) {
     if (segment->done.load()) continue;
@@ -129,7 +132,7 @@ std::vector<std::string> waiting_lines(const RunState& run) {
       const std::string what = has_full_window(*segment->pace) ? "room: as many ticks as may be are in flight"
                                : missing.empty()               ? "a source or a beat"
                                                                : missing;
-      lines.push_back(segment->steps[0]->plan->name + " waits for " + what + tick);
+      lines.push_back(name_with_stream(*segment->steps[0]) + " waits for " + what + tick);
     }
   }
   return lines;

@@ -65,6 +65,11 @@ void answer(std::unique_ptr<NewStream> stream, const Error* error) {
   if (done) done(error);
 }
 
+// True if the stream has a place, and its handlers are being made. Called under places_mutex.
+bool is_being_made(const PlaceRun& place) {
+  return place.is_there && place.vacant.load(std::memory_order_acquire) && !place.coming && !place.is_awaited;
+}
+
 // True if the clock admits no tick any more.
 bool has_ended(const RunState& run, uint32_t clock) {
   return run.epoch.paces[clock]->ended.load(std::memory_order_acquire); // a clock's own pace has its number
@@ -99,7 +104,7 @@ uint32_t take_place(RunState& run, const std::string& set, const std::string& na
     PlaceRun& place = run.clocks[c]->place;
     if (place.is_there && place.name == name)
       throw Failure(Error{code::duplicate_name, "there is a stream \"" + name + "\" already", {}, {}, "", ""});
-    if (clock_of(run, c).set != set) continue;
+    if (clock_of(run, c).set != set || clock_of(run, c).is_group) continue;
     if (has_ended(run, c) && clock_of(run, c).has_room) throw Failure(run_is_over());
     ++places;
     if (free == plan::kNone && !place.is_there && place.vacant.load(std::memory_order_acquire)) free = c;
@@ -174,8 +179,10 @@ void go(RunState& run, const std::string& set, const std::string& name, StreamDo
                           {"its set has no 'max', so its streams stay until they end"},
                           "",
                           "max: …, in the pipeline"});
-    if (clock.place.coming || clock.place.leaving)
-      throw Failure(code::no_place, "\"" + name + "\" is about to come or to go");
+    if (clock.place.coming || is_being_made(clock.place))
+      throw Failure(Error{
+          code::no_place, "\"" + name + "\" is being added", {}, {"it can be removed once it has begun"}, "", ""});
+    if (clock.place.leaving) throw Failure(code::no_place, "\"" + name + "\" is being removed already");
     if (has_ended(run, c)) throw Failure(run_is_over());
     if (clock.place.is_awaited) {
       forget_absent(run, c);
@@ -223,18 +230,38 @@ void end_places(RunState& run) {
 }
 
 std::string name_now(const RunState& run, const plan::HandlerPlan& handler) {
-  if (handler.stream.empty() || !clock_of(run, handler.clock).has_room) return handler.name;
+  return handler.stream.empty() ? handler.name : as_now(run, handler.clock, handler.name);
+}
+
+std::string clock_now(const RunState& run, uint32_t clock) {
+  if (!clock_of(run, clock).has_room) return clock_of(run, clock).name;
   const std::lock_guard lock(run.places_mutex);
-  return graph::instance_name(handler.written_as, run.clocks[handler.clock]->place.name);
+  const std::string& stream = run.clocks[clock]->place.name;
+  return stream.empty() ? clock_of(run, clock).name : stream;
+}
+
+std::string as_now(const RunState& run, uint32_t clock, const std::string& words) {
+  const plan::Clock& plan = clock_of(run, clock);
+  if (!plan.has_room) return words;
+  std::string stream;
+  {
+    const std::lock_guard lock(run.places_mutex);
+    stream = run.clocks[clock]->place.name;
+  }
+  const std::string planned = plan.is_place ? plan.name.substr(plan.set.size()) : plan.name;
+  return stream.empty() || stream == planned ? words : graph::with_stream(words, planned, stream);
 }
 
 void vacate(PaceRun& pace, Left left) {
   ClockRun& clock = *pace.clock;
   RunState& run = *pace.run;
-  for_each_handler(pace, [](HandlerRun& step) {
+  for_each_handler(pace, [&](HandlerRun& step) {
     if (!step.life->is_started) return;
     step.life->is_started = false;
-    if (!step.life->down && step.instance->stop() != MR_OK) say_error(step);
+    // A recording that cannot be completed fails its stream, as it does where streams stay to the end of the run.
+    if (!step.life->down && step.instance->stop() != MR_OK)
+      left == Left::by_itself ? run.fail(step, step.segment->ordinal, step.instance->take_error("stop"))
+                              : say_error(step);
     step.life->down = false;
   });
   StreamDone done;
@@ -242,6 +269,9 @@ void vacate(PaceRun& pace, Left left) {
   {
     const std::lock_guard lock(run.places_mutex);
     is_awaited = clock.place.is_awaited;
+    const std::lock_guard failure_lock(run.failure_mutex);
+    if (!clock.failure && !clock.place.vacant.load()) clock.place.one_was_well = true;
+    if (left == Left::removed && !is_awaited) clock.failure.reset(); // it goes with the stream
     clock.place.is_there = is_awaited;
     clock.removed.store(false);
     clock.place.left.store(left);
@@ -307,7 +337,7 @@ bool is_set_over(const PaceRun& pace) {
   const std::lock_guard lock(run.places_mutex);
   for (uint32_t c = 0; c < run.clocks.size(); ++c) {
     const ClockRun& clock = *run.clocks[c];
-    if (clock.plan->set != pace.clock->plan->set) continue;
+    if (clock.plan->set != pace.clock->plan->set || clock.plan->is_group) continue;
     const bool ended = has_ended(run, c);
     if (clock.place.is_there && !ended) return false;
     by_itself = by_itself || ended || clock.place.left.load() == Left::by_itself;

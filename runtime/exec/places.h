@@ -40,9 +40,10 @@ enum class Left : uint8_t { never_there, removed, by_itself };
 // The stream of a clock. Clocks outside sets have one too, which nobody asks for.
 struct PlaceRun {
   // any, under RunState::places_mutex
-  std::string name;        // the stream that is there, or was there last; "": none was
-  bool is_there = false;   // or about to be
-  bool is_awaited = false; // its source has not answered yet, and the place is kept for it
+  std::string name;          // the stream that is there, or was there last; "": none was
+  bool is_there = false;     // or about to be
+  bool is_awaited = false;   // its source has not answered yet, and the place is kept for it
+  bool one_was_well = false; // a stream has left it, and had not failed
   std::unique_ptr<NewStream> coming;
   StreamDone leaving;
   // any thread reads them
@@ -66,11 +67,19 @@ bool is_awaited(const RunState& run, uint32_t clock);
 void still_absent(RunState& run, uint32_t clock, const Error& error);
 // Lets the stream begin in the place that was taken for it, or is kept for it.
 void come(RunState& run, uint32_t clock, NewStream stream);
-// Removes a stream. Throws Failure: MR0321 if there is none of this name, MR0324 if its set has no room for others.
+// Removes a stream. Throws Failure: MR0321 if there is none of this name, MR0324 if its set has no room for others, or
+// if it is being added or removed: whoever adds it is answered first.
 void go(RunState& run, const std::string& set, const std::string& name, StreamDone done);
 
-// The name of a handler now: "draw@gate7" for an instance in whose place the stream gate7 is.
+// The plan names places. A person knows streams, so what is told has the name of the stream that is in the place, or
+// was there last; the plan's, where none was. Each of these takes places_mutex.
+//
+// "draw@gate7" for an instance in whose place the stream gate7 is.
 std::string name_now(const RunState& run, const plan::HandlerPlan& handler);
+// "gate7"
+std::string clock_now(const RunState& run, uint32_t clock);
+// The same for the name of a step or an edge of that clock, wherever it stands in the words.
+std::string as_now(const RunState& run, uint32_t clock, const std::string& words);
 
 // The run is over: whoever waits for a stream to come or to go is told so, also from now on. Any thread.
 void end_places(RunState& run);

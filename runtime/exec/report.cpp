@@ -224,7 +224,7 @@ void report_devices(const RunState& run, Report& report) {
   for (const auto& region : epoch.regions) {
     RegionReport out;
     out.domain = epoch.plan.domains[region->plan->domain].name;
-    for (const BodyRun* step : region->steps) out.handlers.push_back(step->handler->name);
+    for (const BodyRun* step : region->steps) out.handlers.push_back(name_now(run, *step->handler));
     out.launches = region->replays;
     out.one_by_one = region->streamed;
     out.sampled = region->times.count();
@@ -245,14 +245,16 @@ void report_transfers(const RunState& run, Report& report) {
     TransferReport out;
     out.from = transfer.route.front();
     out.to = transfer.route.back();
+    const uint32_t clock = step.pace->plan->clock;
     for (uint32_t e : transfer.edges)
-      out.edge += (out.edge.empty() ? "" : ", ") + epoch.plan.edges[e].from + " → " + epoch.plan.edges[e].to;
+      out.edge += (out.edge.empty() ? "" : ", ") +
+                  as_now(run, clock, epoch.plan.edges[e].from + " → " + epoch.plan.edges[e].to);
     out.count = step.copies;
     out.bytes = step.bytes_copied;
     out.sampled = step.times.count();
     out.p50_us = us(step.times.quantile_ns(0.5));
     out.predicted_us = transfer.predicted_us;
-    compare(report, step.plan->name, out.predicted_us, us(step.times.sum_ns()), out.sampled);
+    compare(report, as_now(run, clock, step.plan->name), out.predicted_us, us(step.times.sum_ns()), out.sampled);
     report.transfers.push_back(out);
   }
 }
@@ -316,7 +318,8 @@ void report_segments(const RunState& run, Report& report) {
     SegmentReport out;
     out.domain = epoch.plan.domains[segment.domain].name;
     for (uint32_t s : segment.steps)
-      if (epoch.plan.steps[s].called()) out.handlers.push_back(epoch.plan.steps[s].name);
+      if (epoch.plan.steps[s].called())
+        out.handlers.push_back(as_now(run, epoch.plan.paces[epoch.plan.steps[s].pace].clock, epoch.plan.steps[s].name));
     report.segments.push_back(std::move(out));
   }
 }

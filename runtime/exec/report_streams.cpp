@@ -96,15 +96,16 @@ std::vector<StreamReport> report_streams(const RunState& run, const LostByClock&
 }
 
 const Error* error_of_all_streams(const RunState& run) {
+  // No stream comes or goes any more, so what places say is read without their lock.
   std::map<std::string, std::pair<const Error*, bool>> sets; // the first error, and whether all have one
   const plan::Plan& plan = run.epoch.plan;
   for (uint32_t c = 0; c < run.clocks.size(); ++c) {
     const ClockRun* const clock = run.clocks[c].get();
     const bool is_free = clock->place.vacant.load() && clock->place.left.load() != Left::by_itself;
-    if (clock->plan->set.empty() || (is_free && !clock->failure)) continue;
+    if (clock->plan->set.empty() || clock->plan->is_group || (is_free && !clock->failure)) continue;
     if (clock->plan->has_room && plan.home_of(c) != plan.node) continue; // its streams come and go elsewhere
     auto& [first, all] = sets.try_emplace(clock->plan->set, nullptr, true).first->second;
-    all = all && clock->failure;
+    all = all && clock->failure && !clock->place.one_was_well;
     if (!first && clock->failure) first = &*clock->failure;
   }
   for (const auto& [set, found] : sets)

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "exec/channel.h"
+#include "exec/group_waits.h"
 #include "exec/handler_run.h"
 #include "exec/run_state.h"
 #include "exec/threads.h"
@@ -82,10 +83,10 @@ int64_t Standstill::waited_ns() const { return run_.now_ns() - begun_at_ns_; }
 std::string Standstill::waits_for() const {
   for (const auto& segment : run_.epoch.segments) {
     if (const HandlerRun* call = call_under_way(run_, *segment))
-      return call->plan->name + " is in " + function_of(*call) + " (tick " +
+      return name_with_stream(*call) + " is in " + function_of(*call) + " (tick " +
              std::to_string(segment->pace->tick_at(segment->progress.load())) + ")";
     if (waits_for_device(*segment))
-      return segment->steps[0]->plan->name + " waits for " + run_.epoch.plan.domains[segment->plan->domain].name;
+      return name_with_stream(*segment->steps[0]) + " waits for " + run_.epoch.plan.domains[segment->plan->domain].name;
   }
   const std::vector<std::string> waiting = waiting_lines(run_);
   return waiting.empty() ? "the workers" : waiting[0];

@@ -265,7 +265,7 @@ void end_epoch(SegmentRun& segment) {
     HandlerRun* const ending = drained_here(*step);
     const bool is_up = ending && ending->life->is_started && !RunState::is_given_up(*ending);
     if (is_up && !ending->plan->is<plan::SourceStep>()) {
-      if (!drain_step(*ending)) say_error(*ending);
+      if (!drain_step(*ending)) segment.run->fail(*ending, segment.ordinal, ending->instance->take_error("drain"));
       ending->life->drained = false;
       if (!ending->life->down && ending->instance->reset() != MR_OK) say_error(*ending);
     }

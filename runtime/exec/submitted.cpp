@@ -1,6 +1,7 @@
 // Keeps what was submitted to a device and is not over, so that it can be named if the device fails (semantics.md 4.9).
 #include <thread>
 
+#include "exec/group_waits.h"
 #include "exec/region.h"
 #include "exec/run_state.h"
 
@@ -14,13 +15,13 @@ constexpr std::chrono::milliseconds kEndsWithin{500};
 // "blur (image.blur)", "the region of blur and edges", "copy video → cuda:0".
 std::string words_of_work(const RunState& run, const StepRun& step) {
   const uint32_t handler = step.plan->handler();
-  if (handler == plan::kNone) return step.plan->name;
+  if (handler == plan::kNone) return name_with_stream(step);
   if (!step.on.region || step.on.region->steps.size() < 2)
-    return step.plan->name + " (" + run.epoch.plan.handlers[handler].type + ")";
+    return name_with_stream(step) + " (" + run.epoch.plan.handlers[handler].type + ")";
   std::string names;
   const auto& steps = step.on.region->steps;
   for (size_t s = 0; s < steps.size(); ++s)
-    names += (s == 0 ? "" : s + 1 < steps.size() ? ", " : " and ") + steps[s]->plan->name;
+    names += (s == 0 ? "" : s + 1 < steps.size() ? ", " : " and ") + name_with_stream(*steps[s]);
   return "the region of " + names;
 }
 

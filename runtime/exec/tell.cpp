@@ -4,6 +4,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <atomic>
+#include <memory>
 
 #include "exec/channel.h"
 #include "exec/region.h"
@@ -18,12 +20,15 @@ namespace {
 // Losses that stop for a shorter time than this count as going on.
 constexpr int64_t kLossOverNs = 1'000'000'000;
 
-const std::string& clock_of(const StepRun& step) { return step.pace->clock->plan->name; }
+std::string clock_of(const StepRun& step) { return clock_now(*step.run, step.pace->plan->clock); }
 
 std::string stream_of(const RunState& run, const ClockRun& clock) {
   const std::lock_guard lock(run.places_mutex);
   return clock.place.name;
 }
+
+// True of the clock of a place while no stream is in it: it has no name that a person knows.
+bool is_free_place(const ClockRun& clock) { return clock.plan->is_place && clock.place.vacant.load(); }
 
 bool is_heard(const RunState& run, LogLevel level) { return run.options.log && run.options.log->takes(level); }
 
@@ -78,8 +83,17 @@ std::string rate_words(const plan::Clock& clock) {
 void lend_log(HandlerRun& step) {
   plugin::Instance& instance = *step.instance;
   Log& log = *step.run->options.log;
-  const LogSource& source = log.source(step.handler->name, clock_of(step));
-  instance.on_log = [&log, &source, &step](uint32_t said_at, std::string_view sentence, bool first) {
+  const ClockRun& clock = *step.pace->clock;
+  const bool comes = clock.plan->has_room && !clock.place.name.empty(); // whoever gives the instance has the lock
+  // The log keeps its sources, and of many streams that come and go few have something to say.
+  const auto source = std::make_shared<std::atomic<const LogSource*>>(nullptr);
+  const auto find = [&log, source, name = step.name, of = comes ? clock.place.name : clock.plan->name] {
+    const LogSource* found = source->load();
+    if (!found) source->store(found = &log.source(name, of));
+    return found;
+  };
+  if (!comes) find();
+  instance.on_log = [&log, find, &step](uint32_t said_at, std::string_view sentence, bool first) {
     const LogLevel level = level_of(said_at);
     if (!log.takes(level)) return;
     Log::Context context;
@@ -87,19 +101,21 @@ void lend_log(HandlerRun& step) {
     if (context.tick != LogRecord::kNoTick) context.stream = stream_of_call(step);
     context.by_handler = true;
     context.on_terminal = first;
-    log.say(level, source, sentence, context);
+    log.say(level, *find(), sentence, context);
   };
   for (const plugin::Message& said : instance.messages()) instance.on_log(said.level, said.sentence, true);
 }
 
 void tell_clock_began(const PaceRun& pace) {
-  if (!is_heard(*pace.run, LogLevel::info)) return;
-  say(*pace.run, LogLevel::info, "", pace.clock->plan->name, "the clock begins: " + rate_words(*pace.clock->plan));
+  if (!is_heard(*pace.run, LogLevel::info) || is_free_place(*pace.clock)) return;
+  say(*pace.run, LogLevel::info, "", clock_now(*pace.run, pace.plan->clock),
+      "the clock begins: " + rate_words(*pace.clock->plan));
 }
 
 void tell_clock_ended(const PaceRun& pace) {
   if (!is_heard(*pace.run, LogLevel::info) || pace.plan->kind != plan::PaceKind::clock) return;
-  say(*pace.run, LogLevel::info, "", pace.clock->plan->name,
+  if (is_free_place(*pace.clock)) return;
+  say(*pace.run, LogLevel::info, "", clock_now(*pace.run, pace.plan->clock),
       fmt::format("the clock has ended: {} ticks, {} late, {} skipped", pace.admitted.load(), pace.clock->late.get(),
                   pace.clock->skipped.get()));
 }
@@ -130,7 +146,7 @@ void tell_restart(const HandlerRun& step) {
   if (!is_heard(*step.run, LogLevel::info)) return;
   Log::Context context;
   context.tick = tick_of_call(step);
-  say(*step.run, LogLevel::info, step.handler->name, clock_of(step),
+  say(*step.run, LogLevel::info, name_now(*step.run, *step.handler), clock_of(step),
       fmt::format("restart {}: {}", step.life->restarts, step.instance->taken_error()), context);
 }
 
@@ -215,8 +231,8 @@ void LossWatch::look_at(bool at_end) {
   };
   for (const auto& pace : run_.epoch.paces) {
     if (pace->plan->kind != plan::PaceKind::clock) continue;
-    mind(loss(), pace->clock->late + pace->clock->skipped, now, log.source("", pace->clock->plan->name), "ticks",
-         "late");
+    mind(loss(), pace->clock->late + pace->clock->skipped, now, log.source("", clock_now(run_, pace->plan->clock)),
+         "ticks", "late");
   }
   for (const auto& channel : run_.epoch.channels) {
     if (channel->plan->edges.empty()) continue;
@@ -229,9 +245,11 @@ void LossWatch::look_at(bool at_end) {
       for (const Drops& drops : channel->dropped)
         for (size_t c = 0; c < drops.size(); ++c) dropped[c] += drops[c];
     }
+    const uint32_t from = (channel->from ? channel->from : &reader)->pace->plan->clock;
+    const LogSource& source = log.source(as_now(run_, reader.pace->plan->clock, reader.plan->name), clock_of(reader));
+    const std::string what = "values of " + as_now(run_, from, edge.from);
     for (size_t c = 0; c < dropped.size(); ++c)
-      mind(loss(), dropped[c], now, log.source(reader.plan->name, clock_of(reader)), "values of " + edge.from,
-           fmt::format("dropped ({})", kCauseNames[c]));
+      mind(loss(), dropped[c], now, source, what, fmt::format("dropped ({})", kCauseNames[c]));
   }
 }
 

@@ -9,11 +9,11 @@ namespace millrace::exec {
 namespace {
 
 plugin::CallName call_name(const HandlerRun& step, uint64_t tick) {
-  return {step.plan->name.c_str(), step.handler->type.c_str(), function_of(step), tick};
+  return {step.name.c_str(), step.handler->type.c_str(), function_of(step), tick};
 }
 
 CallUnderWay described(const HandlerRun& step, uint64_t tick) {
-  return {step.plan->name + " (" + step.handler->type + ")", function_of(step), tick};
+  return {name_now(*step.run, *step.handler) + " (" + step.handler->type + ")", function_of(step), tick};
 }
 
 } // namespace

@@ -503,14 +503,32 @@ std::string instance_name(const std::string& handler, const std::string& stream)
 
 bool is_place_name(const std::string& stream) { return stream.starts_with('+'); }
 
+namespace {
+
+// The words with `replace` called for each stream's name in them, with what it gives in the place of "@name".
+template <class Replace>
+std::string replaced(const std::string& words, const Replace& replace) {
+  std::string out;
+  for (size_t at = 0; at < words.size(); ++at) {
+    if (words[at] != '@') {
+      out += words[at];
+      continue;
+    }
+    const size_t begin = at + 1; // up to what a stream's name does not have
+    while (at + 1 < words.size() && (is_stream_name(words.substr(at + 1, 1)) || words[at + 1] == '+')) ++at;
+    out += replace(words.substr(begin, at + 1 - begin));
+  }
+  return out;
+}
+
+} // namespace
+
 std::string written_name(const std::string& name) {
-  std::string written;
-  for (size_t at = 0; at < name.size(); ++at)
-    if (name[at] != '@')
-      written += name[at];
-    else // up to what a stream's name does not have
-      while (at + 1 < name.size() && (is_stream_name(name.substr(at + 1, 1)) || name[at + 1] == '+')) ++at;
-  return written;
+  return replaced(name, [](const std::string&) { return std::string(); });
+}
+
+std::string with_stream(const std::string& words, const std::string& planned, const std::string& now) {
+  return replaced(words, [&](const std::string& stream) { return "@" + (stream == planned ? now : stream); });
 }
 
 InstanceName read_instance_name(const std::string& name) {

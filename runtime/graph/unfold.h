@@ -36,6 +36,8 @@ std::string clock_name(const StreamSet& set, const Stream& stream);
 std::string instance_name(const std::string& handler, const std::string& stream);
 // The name with its streams left out: "draw@gate7.video" is "draw.video". Names of handlers, ports and edges only.
 std::string written_name(const std::string& name);
+// The words with another stream in the place of the planned one: "draw@+8.video" is "draw@gate7.video".
+std::string with_stream(const std::string& words, const std::string& planned, const std::string& now);
 // The two parts of such a name; `stream` is "" in that of a handler outside.
 struct InstanceName {
   std::string handler, stream;

@@ -378,7 +378,7 @@ void Node::Work::note_lost_sets() {
   std::map<std::string, const Error*> errors; // by set: the first stream's; null: one has none
   const std::vector<plan::Clock>& clocks = composition_->plan().clocks;
   for (uint32_t clock = 0; clock < clocks.size(); ++clock) {
-    if (clocks[clock].set.empty()) continue;
+    if (clocks[clock].set.empty() || clocks[clock].is_group) continue;
     const auto failed = failed_streams_.find(clock);
     const Error* const error = failed == failed_streams_.end() ? nullptr : &failed->second;
     const Error*& first = errors.try_emplace(clocks[clock].set, error).first->second;

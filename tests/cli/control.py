@@ -6,6 +6,7 @@ usage: control.py MILLRACE [unittest arguments]
 import json
 import os
 import pathlib
+import re
 import select
 import signal
 import socket
@@ -18,7 +19,8 @@ import time
 import unittest
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
-import fleet  # noqa: E402: found by the line above
+import ending_table  # noqa: E402: found by the line above
+import fleet  # noqa: E402: the same
 from fleet import THERE_AND_BACK, Fleet  # noqa: E402: the same
 
 MILLRACE = ""
@@ -46,6 +48,16 @@ handlers:
   video: { type: test.pattern, for_each: cameras, width: 32, height: 24 }
   blur:  { type: image.blur, for_each: cameras, input: video, sigma: '{sigma}' }
   end:   { type: null.sink, for_each: cameras, input: blur }
+"""
+# A camera whose recording always fails.
+FULL_DOORS = """
+version: 1
+name: doors
+clock: { mode: realtime, rate: 100 }
+streams: { cameras: { max: 2, on_error: restart, items: { gate: { out: /dev/full } } } }
+handlers:
+  video: { type: test.pattern, for_each: cameras, width: 32, height: 24 }
+  save:  { type: file.raw_writer, for_each: cameras, input: video, path: '{out}' }
 """
 
 
@@ -204,6 +216,56 @@ class Control(unittest.TestCase):
         self.assertEqual(run.end(), 0, run.said)
         self.assertEqual({name: one["state"] for name, one in run.report()["streams"]["cameras"].items()},
                          {"gate": "ended", "yard": "ended"})
+
+    def test_a_stream_that_was_added_is_told_by_its_name_and_not_by_its_place(self):
+        (self.folder / "doors.yaml").write_text(DOORS)
+        log = self.folder / "run.jsonl"
+        run = self.run_it(self.folder / "doors.yaml", "--log-file", log, "--log-level", "debug")
+        self.call("streams", "add", "hall", "sigma=4")
+        self.assertEqual(set(self.tick_of_stream("blur.sigma=3")), {"gate", "hall"})
+        self.assertEqual(set(self.tick_of_stream("blur@hall.sigma=5")), {"hall"})
+        self.assertIn("of gate and tick", self.call("set", "blur.sigma=3").stdout.replace("hall", "gate"))
+        for wrong, error in (("blur@hall.sigm=5", "MR0310"), ("blur@hall.sigma=500", "MR0312"), ("video@hall.width=64", "MR0316"),
+                             ("blur@hall.batch.budget=5ms", "MR0316"), ("blur@hal.sigma=5", "MR0301")):
+            self.assertNotRegex(self.refused("set", wrong, error=error), r"\+\d", wrong)
+        self.call("streams", "remove", "gate")
+        self.call("streams", "add", "yard", "sigma=4")  # in the place of gate
+        self.assertEqual(set(self.tick_of_stream("blur.sigma=3")), {"hall", "yard"})
+        self.call("stop")
+        self.assertEqual(run.end(), 0, run.said)
+        told = (run.said + log.read_text() + run.report_path.read_text()).splitlines()
+        of_the_run = [line for line in told if "note: " not in line and " runs on " not in line]  # the plan has places
+        self.assertEqual([line for line in of_the_run if re.search(r"(@|cameras)\+\d", line)], [])
+        segments = [name for segment in run.report()["segments"] for name in segment["handlers"]]
+        self.assertIn("blur@yard", segments)
+        self.assertNotIn("blur@gate", segments)
+
+    def test_a_stream_that_is_down_and_removed_is_no_failure_of_the_run(self):
+        (self.folder / "full.yaml").write_text(FULL_DOORS)
+        run = self.run_it(self.folder / "full.yaml")
+        self.await_(lambda: self.state_of("gate") == "down")
+        self.call("streams", "remove", "gate")
+        self.call("stop")
+        ending_table.check(self, "`max`, and a stream that had failed is removed", run.end(), run.report_path, run.said)
+
+    def test_streams_that_are_added_and_removed_by_two_clients_at_once_are_all_answered(self):
+        (self.folder / "doors.yaml").write_text(DOORS)
+        run = self.run_it(self.folder / "doors.yaml")
+        for visit in range(15):
+            adds = subprocess.Popen([MILLRACE, "streams", "add", "hall", "sigma=4"], env=self.environment, stdout=subprocess.PIPE)
+            self.addCleanup(adds.stdout.close)
+            self.addCleanup(adds.wait)
+            self.addCleanup(adds.kill)
+            removed = False
+            while not removed:
+                said = subprocess.run([MILLRACE, "streams", "remove", "hall"], env=self.environment, capture_output=True, text=True,
+                                      timeout=SECONDS_MAX)
+                removed = said.returncode == 0
+                if not removed:
+                    self.assertRegex(said.stderr, "is being added|there is no stream")
+            self.assertEqual(adds.communicate(timeout=SECONDS_MAX)[0], b"hall has begun\n", f"visit {visit}")
+        self.call("stop")
+        self.assertEqual(run.end(), 0, run.said)
 
     def state_of(self, stream):
         return json.loads(self.call("streams", "--json").stdout)["streams"]["cameras"].get(stream, {}).get("state")

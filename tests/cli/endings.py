@@ -19,8 +19,10 @@ import sys
 import tempfile
 import time
 import unittest
+import unittest.mock
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
+import ending_table  # noqa: E402: found by the line above
 from under_way import SECONDS_MAX, UnderWay  # noqa: E402: found by the line above
 
 MILLRACE = TROUBLE = ""
@@ -195,6 +197,7 @@ class Hangs(Ending):
         run = Run(self, bad(does="hang", budget="100ms"))
         begin = time.monotonic()
         self.assertEqual(run.end(), 1)
+        ending_table.check(self, "a call does not return", 1, run.report_path, run.said)
         self.assertLess(9, time.monotonic() - begin)
         sentence = ("a call over its budget is named, interrupted 5 s later and given up after another 5 s; the command then "
                     "ends with exit code 1")
@@ -225,6 +228,7 @@ class Hangs(Ending):
         run.until("MR0603")
         run.until("bad is in process (tick 3)")
         self.assertEqual(run.end(), 5)
+        ending_table.check(self, "a device is lost", 5, run.report_path, run.said)
         self.assertLess(time.monotonic() - begin, 15 if SIGNALS >= 300 else SECONDS_MAX)
         self.assertRegex(run.said, r"error MR0703: sim:0 is lost: .*; under way was bad \(trouble.bad\) \(tick 3\)")
         self.assertEqual(run.report()["error"]["code"], "MR0703")
@@ -269,6 +273,142 @@ class Crashes(Ending):
                 self.assertIn(f"error MR0609: bad (trouble.bad) in {where} ended the process by exit()", run.said)
 
 
+class Table(Ending):
+    """A row of the table in docs/guide/troubleshooting.md each."""
+
+    ENDLESS = "test.pattern width=64 height=48 fps=200 live=true ! null.sink"
+    # It says that it has begun.
+    FAILS_ONCE = "test.pattern width=64 height=48 fps=200 live=true ! trouble.bad does=fail on_error=skip ! null.sink"
+    STREAMS = """version: 1
+streams: {{ cams: {{ {settings} items: {{ {items} }} }} }}
+handlers:
+  video: {{ type: test.pattern, for_each: cams, width: 64, height: 48, count: 20 }}
+  bad:   {{ type: trouble.bad, for_each: cams, input: video, does: "{{does}}", in: "{in_function}" }}
+{more}
+"""
+    SINK = "  end:   { type: null.sink, for_each: cams, input: bad }"
+
+    def streams(self, settings="", items="a: { does: fails }, b: { does: fails }", more=SINK, in_function="process"):
+        """The path of a pipeline whose streams do what they say."""
+        path = self.folder / "streams.yaml"
+        path.write_text(self.STREAMS.format(settings=settings, items=items, more=more, in_function=in_function))
+        return path
+
+    def ends(self, how, pipeline, *arguments, sent=(), once=()):
+        """Runs it, sends it the signals once it has said these words, and compares its end with the row."""
+        with self.subTest(how, pipeline=str(pipeline), sent=sent):
+            run = Run(self, pipeline, *arguments)
+            for words in once:
+                run.until(words)
+            for number in sent:
+                run.process.send_signal(number)
+                if number != sent[-1]:
+                    run.until(f"{signal.Signals(number).name}: no more ticks")
+            ending_table.check(self, how, run.end(), run.report_path, run.said)
+
+    def test_one_that_is_well(self):
+        self.ends("its sources have ended", "test.pattern width=64 height=48 count=9 ! null.sink")
+        self.ends("`--ticks` or `--duration` is over", self.ENDLESS, "--ticks", "9")
+        self.ends("`--ticks` or `--duration` is over", self.ENDLESS, "--duration", "0.1")
+
+    def test_one_that_is_stopped(self):
+        rooms = {**os.environ, "XDG_RUNTIME_DIR": str(self.folder)}
+        self.folder.chmod(0o700)
+        with unittest.mock.patch.dict(os.environ, rooms):
+            run = Run(self, self.ENDLESS)
+            stop = [MILLRACE, "stop", "-p", str(run.process.pid)]
+            end = time.monotonic() + SECONDS_MAX
+            while subprocess.run(stop, capture_output=True).returncode and time.monotonic() < end:
+                time.sleep(0.05)  # its socket is not there yet
+        ending_table.check(self, "`millrace stop`", run.end(), run.report_path, run.said)
+
+    def test_signals(self):
+        for number in (signal.SIGHUP, signal.SIGINT, signal.SIGTERM):
+            self.ends("SIGHUP, SIGINT or SIGTERM, and what was in flight is done", self.FAILS_ONCE, sent=[number],
+                      once=["told to fail"])
+        hangs = bad(does="hang", budget="100ms")
+        self.ends("a second signal before that, or SIGQUIT", hangs, sent=[signal.SIGINT, signal.SIGTERM], once=["MR0602"])
+        self.ends("a second signal before that, or SIGQUIT", hangs, sent=[signal.SIGQUIT], once=["MR0602"])
+
+    def test_handlers_that_fail(self):
+        self.ends("a handler fails, with `on_error: fail`", bad(does="fail"))
+        for policy in ("skip", "bypass", "restart"):
+            self.ends("a handler fails, with `on_error: skip`, `bypass` or `restart`, however often",
+                      bad(does="fails", on_error=policy), "--ticks", "30")
+        self.ends("a handler cannot start", bad(does="fails", **{"in": "start"}))
+        for function in ("drain", "stop"):
+            for policy in ("fail", "skip"):
+                self.ends("`drain` or `stop` of a handler fails, whatever its `on_error`",
+                          bad(does="fails", on_error=policy, **{"in": function}), "--ticks", "5")
+        drains = self.FAILS_ONCE.replace("null.sink", "trouble.bad name=last does=fails in=drain ! null.sink")
+        self.ends("a handler fails after a signal", drains, sent=[signal.SIGINT], once=["told to fail"])
+
+    def test_streams_that_fail(self):
+        one, shared = "a: { does: fails }, b: { does: nothing }", """  blur:  { type: image.blur, input: bad }
+  end:   { type: null.sink, for_each: cams, input: blur }"""
+        self.ends("a stream of a set fails, another one does not", self.streams(items=one))
+        self.ends("all streams of a set fail", self.streams())
+        self.ends("all streams of a set fail", self.streams(items="a: { does: fails }"))
+        for function in ("drain", "stop"):  # a recording that cannot be completed
+            self.ends("all streams of a set fail", self.streams(in_function=function))
+            self.ends("`max`, and all streams that there were have failed", self.streams("max: 2,", in_function=function))
+        reads_all = "all streams of a set fail, and a shared handler reads them"
+        self.ends(reads_all, self.streams(more=shared))
+        self.ends(reads_all, self.streams(items="a: { does: fails }", more=shared))
+        self.ends(reads_all, self.streams("max: 3,", more=shared))
+        self.ends("a stream of a set fails, another one does not", self.streams(items=one, more=shared))
+        set_of_another = self.streams()
+        set_of_another.write_text(set_of_another.read_text().replace("streams: { ", "streams: { doors: { items: { c: {} } }, ") + """
+  door: { type: test.pattern, for_each: doors, width: 64, height: 48, count: 20 }
+  shut: { type: null.sink, for_each: doors, input: door }
+""")
+        self.ends("all streams of one set fail, those of another do not", set_of_another)
+        self.ends("a stream fails, and its set says `on_error: fail` or `clock: shared`", self.streams("on_error: fail,", one))
+        self.ends("a stream fails, and its set says `on_error: fail` or `clock: shared`", self.streams("clock: shared,", one))
+
+    def test_handlers_outside_the_streams_that_fail(self):
+        for outside in ("  more:  { type: trouble.bad, input: bad, does: fails }\n  end:   { type: null.sink, for_each: cams, input: more }",
+                        """  wall:  { type: image.composite, input: { from: bad, policy: latest } }
+  more:  { type: trouble.bad, input: wall, does: fails, at: 0 }
+  end:   { type: null.sink, input: more }"""):
+            self.ends("a shared handler fails, or another one outside the streams",
+                      self.streams(items="a: { does: nothing }, b: { does: nothing }", more=outside))
+
+    def test_streams_that_begin_anew(self):
+        runs = "`on_error: restart`, and a stream of the set runs or has ended"
+        self.ends(runs, self.streams("on_error: restart,", "a: { does: fail }"))
+        self.ends(runs, self.streams("on_error: restart,", "a: { does: fails }, b: { does: nothing }"), "--duration", "0.5")
+        down = "`on_error: restart`, and all streams of the set are down when the run is ended"
+        self.ends(down, self.streams("on_error: restart,"), "--duration", "0.5")
+        self.ends(down, self.streams("on_error: restart,"), sent=[signal.SIGINT],
+                  once=[f"stream {name} has failed and begins anew" for name in "ab"])
+
+    def test_places(self):
+        well = "`max`, and a stream that is there, or was, has not failed"
+        self.ends(well, self.streams("max: 3,", "a: { does: fails }, b: { does: nothing }"))
+        failed = "`max`, and all streams that there were have failed"
+        self.ends(failed, self.streams("max: 3,"))
+        self.ends(failed, self.streams("max: 1,", "a: { does: fails }"))
+
+    def test_a_process_that_dies(self):
+        self.ends("a handler crashes, here by a segmentation fault", bad(does="segv"))
+        self.ends("a handler calls `exit()`", bad(does="exit"))
+
+    def test_runs_that_do_not_begin(self):
+        self.ends("the command line is wrong", self.ENDLESS, "--tiks", "3")
+        self.ends("the pipeline is invalid, or a source cannot be opened", "test.pattern ! null.snik")
+        self.ends("the pipeline is invalid, or a source cannot be opened",
+                  "file.raw_reader path=nowhere.raw width=4 height=4 ! null.sink")
+        (self.folder / "plug").mkdir()
+        (self.folder / "plug" / "acme.so").write_text("acme.source")
+        self.ends("a plugin that is needed cannot be loaded", "acme.source ! null.sink", "--plugin-path", self.folder / "plug")
+
+    def test_each_row_is_asked_for_by_a_test(self):
+        here = pathlib.Path(__file__).resolve().parent
+        asked = "".join(path.read_text() for path in (here / "endings.py", here / "node_runs.py", here / "control.py"))
+        self.assertEqual([how for how in ending_table.rows() if f'"{how}"' not in asked], [])
+
+
 class CheckHandler(Ending):
     def check(self, *arguments):
         result = subprocess.run([MILLRACE, "check-handler", "trouble.bad", "--plugin-path", TROUBLE, *arguments],
@@ -285,11 +425,9 @@ class CheckHandler(Ending):
         self.assertNotIn("it died", said)
 
     def test_a_handler_that_hangs_costs_one_time_limit_and_the_checks_not_made_are_named(self):
-        begin = time.monotonic()
         said = self.check("--set", "does=hang", "--set", "at=0", "--seconds", "2")
         self.assertEqual(said.count("it did not return within 2 s, even when interrupted"), 1, said)
         self.assertIn("not made, because 'works' did not return", said)
-        self.assertLess(time.monotonic() - begin, 30)
 
 
 if __name__ == "__main__":

@@ -18,7 +18,8 @@ import unittest
 import urllib.request
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
-import fleet  # noqa: E402: found by the line above
+import ending_table  # noqa: E402: found by the line above
+import fleet  # noqa: E402: the same
 from fleet import SECONDS_MAX, THERE_AND_BACK, Fleet, Process  # noqa: E402: the same
 
 TROUBLE = ""
@@ -513,6 +514,29 @@ handlers:
             self.assertFalse(edge.report()["ok"])
             self.assertRegex(edge.said, r"MR0601: save@\w+ .*failed at tick")
             self.assertEqual("every stream of its set has failed" in edge.said, "on_error" not in text)
+            if "on_error" not in text:
+                how = "over nodes: a handler fails on one of them, or all streams of a set fail (on each node)"
+                for process in (edge, gpu):
+                    ending_table.check(self, how, 1, process.report_path, process.said)
+
+    def test_b11_the_run_fails_on_all_nodes_though_a_shared_handler_reads_the_streams_or_others_may_come(self):
+        for settings, shared in (("", True), ("max: 2, ", False), ("max: 2, ", True)):
+            with self.subTest(settings, shared=shared):
+                self.write(f'''
+version: 1
+nodes: {{ edge: {{}}, gpu: {{}} }}
+streams: {{ cameras: {{ {settings}items: {{ gate: {{ out: /dev/full }} }} }} }}
+handlers:
+  video: {{ type: test.pattern, for_each: cameras, width: 64, height: 48, count: 40, node: edge }}
+  blur:  {{ type: image.blur, {'' if shared else 'for_each: cameras, '}input: video, node: edge }}
+  save:  {{ type: file.raw_writer, for_each: cameras, path: "{{out}}", node: edge, input: blur }}
+  other: {{ type: test.pattern, width: 64, height: 48, count: 40, node: gpu }}
+  end:   {{ type: null.sink, input: other, node: gpu }}
+''')
+                edge, gpu = self.both()
+                for process in (edge, gpu):
+                    self.ends(process, 1)
+                self.assertIn("every stream of its set has failed", edge.said)
 
 
 class Failures(Fleet):
@@ -521,6 +545,8 @@ class Failures(Fleet):
         edge, gpu = self.both()
         for process in (edge, gpu):
             self.ends(process, 1)
+            how = "over nodes: a handler fails on one of them, or all streams of a set fail (on each node)"
+            ending_table.check(self, how, 1, process.report_path, process.said)
             self.assertIn("error MR0601: save (file.raw_writer) failed at tick 0", process.said)
             self.assertIn("on node gpu", process.said)
         self.assertEqual(edge.report()["error"]["code"], "MR0601")

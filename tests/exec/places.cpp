@@ -447,6 +447,88 @@ TEST_CASE("B15: what is refused of streams that come and go, and leaves the plac
   CHECK(place_notes["b"].size() == 22);
 }
 
+TEST_CASE("B15: a stream whose handlers are being made is not removed, and it and later ones begin") {
+  PlaceHouse house("{ mode: realtime, rate: 20 }", 1, 3);
+  std::vector<std::string> refusals;
+  uint32_t clock = 0;
+  const auto remove = [&](const std::string& name) {
+    refusals.push_back(house.refusal_of([&] { house.remove(name); }));
+  };
+  const Ran ran = drive(house.compiled, {{100,
+                                          [&] {
+                                            clock = house.compiled.live().take_place("cameras", "a");
+                                            remove("a");
+                                          }},
+                                         {300,
+                                          [&] {
+                                            remove("a");
+                                            house.compiled.live().add(
+                                                clock, house.compiled.stream_for(house.graph, clock, "a",
+                                                                                 {{"first", "0"}}, house.note("a")));
+                                            remove("a"); // it has come, and its clock has not looked yet
+                                          }},
+                                         {500,
+                                          [&] {
+                                            house.remove("a");
+                                            remove("a");
+                                          }},
+                                         {700, [&] {
+                                            clock = house.compiled.live().take_place("cameras", "c");
+                                            house.compiled.live().give_up_place(clock);
+                                            remove("c");
+                                            house.add("b", {{"first", "0"}});
+                                          }}});
+  REQUIRE_MESSAGE(ran.ok, ran.error.what);
+  CHECK(refusals == std::vector<std::string>{"MR0324 \"a\" is being added", "MR0324 \"a\" is being added",
+                                             "MR0324 \"a\" is being added", "MR0324 \"a\" is being removed already",
+                                             "MR0321 there is no stream \"c\""});
+  CHECK(house.answers == std::vector<std::string>{"a", "removed a", "added b"});
+  CHECK(place_notes["a"].size() == 5); // from 300 ms to 500 ms
+  CHECK(place_notes["b"].size() > 10);
+}
+
+TEST_CASE("B15: a shared handler is no place for a stream") {
+  PlaceHouse house("{ mode: realtime, rate: 20 }", 1, 2, "  shared: { type: t.relay, input: relay }\n");
+  const Ran ran =
+      drive(house.compiled, {{100,
+                              [&] {
+                                house.add("a", {{"first", "0"}});
+                              }},
+                             {300, [&] {
+                                try {
+                                  house.compiled.live().take_place("cameras", "b");
+                                  FAIL("there was a place");
+                                } catch (const Failure& failure) {
+                                  CHECK(failure.error().notes == std::vector<std::string>{"it has 2 places"});
+                                  CHECK(failure.error().edit == "max: 3, in the pipeline");
+                                }
+                              }}});
+  REQUIRE_MESSAGE(ran.ok, ran.error.what);
+  CHECK(ran.report.streams.size() == 2);
+}
+
+TEST_CASE("B15: a run fails if all streams of a set have, those before in the same places too") {
+  for (const bool is_well : {false, true}) {
+    CAPTURE(is_well);
+    PlaceHouse house("{ mode: realtime, rate: 20 }", 1, 2);
+    house.graph.streams[0].items[0].fields.push_back({"relay.fail_at", "25", {}, {}});
+    Compiled compiled(PlaceHouse::pipeline_of(house.graph), PlaceHouse::limited(place_setup()));
+    const auto add = [&](const std::string& name, const std::string& fail_at) {
+      const uint32_t clock = compiled.live().take_place("cameras", name);
+      compiled.live().add(
+          clock,
+          compiled.stream_for(house.graph, clock, name,
+                              {{"first", "0"}, {"source.count", "4"}, {"relay.fail_at", fail_at}}, house.note(name)));
+    };
+    const Ran ran = drive(compiled, {{100, [&] { add("a", is_well ? "-1" : "2"); }},
+                                     {600, [&] { add("b", "5"); }}}); // they have the same place, where indices go on
+    CHECK(house.answers == std::vector<std::string>{"a", "b"});
+    CHECK(place_notes["a"].size() == (is_well ? 4 : 2));
+    CHECK(ran.ok == is_well);
+    if (!is_well) CHECK(ran.error.notes == std::vector<std::string>{"every stream of its set has failed"});
+  }
+}
+
 TEST_CASE("B15: a stream that is down, and begins anew some time, can be removed at once") {
   PlaceHouse house("{ mode: realtime, rate: 20 }", 1, 2,
                    "  all: { type: t.sink, clock: wall, log: all, input: { from: relay, policy: latest } }\n");

@@ -27,7 +27,8 @@ struct Bad final : mr::Handler {
   mr::Input<mr::Image> video{*this, "video"};
   mr::Output<mr::Image> out{*this, "video", mr::like(video)};
   mr::Param<std::string> in{*this, "in", "process", "the function that does it"};
-  mr::Param<std::string> does{*this, "does", "nothing", "hang, segv, abort, fpe, stack, exit, fail, overrun, before"};
+  mr::Param<std::string> does{*this, "does", "nothing",
+                              "hang, segv, abort, fpe, stack, exit, fail (once), fails, overrun, before"};
   mr::Param<int> at{*this, "at", 3, "the tick on which process does it", mr::at_least(0)};
 
   bool has_failed = false;
@@ -43,6 +44,7 @@ struct Bad final : mr::Handler {
     volatile char start = 0;
     if (*does == "stack") deeper(&start, 1 << 20);
     if (*does == "exit") std::exit(0);
+    if (*does == "fails") throw std::runtime_error("told to fail");
   }
   void probe(mr::Facts&) override { act("probe"); }
   void configure(const mr::Formats&) override { act("configure"); }
@@ -51,7 +53,7 @@ struct Bad final : mr::Handler {
   void stop() override { act("stop"); }
   void process(mr::Tick& tick, mr::Cpu&) {
     const auto index = static_cast<int64_t>(tick.index());
-    if (index == at) act("process");
+    if (index == at || (*does == "fails" && index > at)) act("process");
     if (*does == "fail" && index >= at && !std::exchange(has_failed, true)) throw std::runtime_error("told to fail");
     const mr::ImageView from = video(tick);
     const mr::ImageSpan to = out.allocate_like(tick, from);
