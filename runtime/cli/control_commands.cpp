@@ -1,12 +1,15 @@
 // `millrace set` and `stop`: change and end a run on this machine, over its control socket.
 #include <fmt/format.h>
 
-#include <algorithm>
-#include <charconv>
-#include <map>
+#include <chrono>
+#include <cstdio>
+#include <fstream>
 #include <nlohmann/json.hpp>
 #include <optional>
+#include <string>
+#include <thread>
 #include <utility>
+#include <vector>
 
 #include "cli/commands.h"
 #include "cli/exit_code.h"
@@ -29,87 +32,151 @@ constexpr int kHelloWithinMs = 2000;
 constexpr int kStreamWithinMs = 60'000;
 // A change is answered when the next tick begins.
 constexpr int kTickWithinMs = 5000;
+// The pause before a busy run is asked again.
+constexpr std::chrono::milliseconds kAgainAfter{100};
+
+using State = serve::Greeting::State;
 
 // A run that listens on this machine.
 struct FoundRun {
-  pid_t process = 0;
-  serve::ControlClient client;
-  ordered_json hello; // null: it did not answer
-  std::string name() const { return hello.is_null() ? "" : printable(hello.value("pipeline", "")); }
+  serve::RunSocket socket;
+  State state{};
+  std::string why; // if it does not answer: the rest of a sentence
+  ordered_json hello;
+  bool answers() const { return state == State::answers; }
+  std::string name() const { return answers() ? printable(hello.value("pipeline", "")) : ""; }
 };
 
-std::string words_of(const FoundRun& run) {
-  if (run.hello.is_null()) return fmt::format("{}  does not answer", run.process);
-  const std::string node = printable(run.hello.value("node", ""));
-  return fmt::format("{}  {}{}  runs for {:.0f} s", run.process, run.name(), node.empty() ? "" : ", node " + node,
-                     run.hello.value("elapsed_s", 0.0));
+// True for a process that the system has stopped, as by Ctrl-Z.
+bool is_stopped(pid_t process) {
+  std::ifstream stat(fmt::format("/proc/{}/stat", process));
+  std::string text;
+  std::getline(stat, text);
+  const size_t end = text.rfind(')'); // of the program's name, which may have any letters
+  return end != std::string::npos && (text.compare(end, 3, ") T") == 0 || text.compare(end, 3, ") t") == 0);
 }
 
+FoundRun found_run(const serve::RunSocket& socket, serve::Greeting&& greeting) {
+  FoundRun run{socket, greeting.state, std::move(greeting.why), std::move(greeting.hello)};
+  if (run.state == State::silent && is_stopped(socket.process))
+    run.why = "is stopped, as by Ctrl-Z, and does not answer";
+  return run;
+}
+
+std::string words_of(const FoundRun& run) {
+  if (!run.answers()) return fmt::format("{}  {}", run.socket.process, run.why);
+  const std::string node = printable(run.hello.value("node", ""));
+  return fmt::format("{}  {}{}  runs for {:.0f} s", run.socket.process, run.name(),
+                     node.empty() ? "" : ", node " + node, run.hello.value("elapsed_s", 0.0));
+}
+
+// All that were not gone, also those that could not be asked for their names.
 std::vector<FoundRun> find_runs(std::vector<std::string>& complaints) {
   std::vector<FoundRun> runs;
   for (const serve::RunSocket& socket : serve::find_sockets(complaints)) {
-    std::optional<serve::ControlClient> client = serve::ControlClient::dial(socket.path);
-    if (!client) continue;
-    ordered_json hello;
-    try {
-      const ordered_json params = {{"protocol", serve::kProtocol}, {"role", "steer"}};
-      hello = client->call("hello", params, kHelloWithinMs).value_or(nullptr);
-    } catch (const Failure& failure) {
-      complaints.push_back(fmt::format("process {}: {}", socket.process, failure.error().what));
-      continue;
-    }
-    runs.push_back({socket.process, std::move(*client), std::move(hello)});
+    FoundRun run = found_run(socket, serve::Greeting::of(socket.path, kHelloWithinMs));
+    if (run.state != State::gone) runs.push_back(std::move(run));
   }
   return runs;
 }
 
-bool is_meant(const FoundRun& run, const std::string& asked) {
-  return asked.empty() || asked == std::to_string(run.process) || asked == run.name();
+// The runs that -p may mean. A run that could not be asked may have any name.
+struct Candidates {
+  std::vector<const FoundRun*> named, unasked;
+  size_t count() const { return named.size() + unasked.size(); }
+  const FoundRun& first() const { return named.empty() ? *unasked[0] : *named[0]; }
+};
+
+Candidates candidates_of(const std::vector<FoundRun>& runs, const std::string& asked) {
+  Candidates meant;
+  for (const FoundRun& run : runs)
+    if (asked == std::to_string(run.socket.process)) return {{&run}, {}}; // a process has one number
+  for (const FoundRun& run : runs) {
+    if (!run.answers())
+      meant.unasked.push_back(&run);
+    else if (asked.empty() || asked == run.name())
+      meant.named.push_back(&run);
+  }
+  return meant;
+}
+
+// "2 runs are called "twin", and 1 run cannot be asked for its name: -p has to name a process"
+std::string unclear_words(const std::string& asked, const Candidates& meant) {
+  if (asked.empty()) return fmt::format("{} runs are here, and -p has to say which one", meant.count());
+  const std::string named = "\"" + printable(asked) + "\"";
+  const size_t count = meant.named.size(), unasked = meant.unasked.size();
+  std::string words = count == 0   ? "no run that answers is called " + named
+                      : count == 1 ? "1 run is called " + named
+                                   : fmt::format("{} runs are called {}", count, named);
+  if (unasked > 0)
+    words += fmt::format(", and {} cannot be asked for {}", unasked == 1 ? "1 run" : fmt::format("{} runs", unasked),
+                         unasked == 1 ? "its name" : "their names");
+  return words + (unasked > 0 ? ":" : ", and") + " -p has to name a process";
 }
 
 [[noreturn]] void refuse_choice(const std::string& asked, const std::string& command, const std::vector<FoundRun>& runs,
-                                size_t meant, std::vector<std::string> notes) {
+                                const Candidates& meant, const std::vector<std::string>& notes) {
   Error error{code::no_such_run, "", {}, {}, "", ""};
-  std::vector<std::string> names;
-  for (const FoundRun& run : runs) {
-    names.push_back(run.name());
-    if (meant == 0 || is_meant(run, asked)) error.notes.push_back(words_of(run));
-  }
-  const std::string named = "\"" + printable(asked) + "\"";
   if (runs.empty()) {
     error.what = "no run of this user is on this machine";
     error.notes.push_back("a run with `--control off` is not found");
-  } else if (meant == 0) {
-    error.what = "no run here is of a pipeline or process " + named;
+  } else if (meant.count() == 0) {
+    error.what = "no run here is of a pipeline or process \"" + printable(asked) + "\"";
+    std::vector<std::string> names;
+    for (const FoundRun& run : runs) {
+      names.push_back(run.name());
+      error.notes.push_back(words_of(run));
+    }
     error.nearest = nearest_name(asked, names);
     if (!error.nearest.empty()) error.edit = "millrace " + command + " -p " + error.nearest;
   } else {
-    error.what = asked.empty() ? fmt::format("{} runs are here, and -p has to say which one", meant)
-                               : fmt::format("{} runs are called {}, and -p has to name a process", meant, named);
-    const auto first =
-        std::find_if(runs.begin(), runs.end(), [&](const FoundRun& run) { return is_meant(run, asked); });
-    error.edit = fmt::format("millrace {} -p {}", command, first->process);
+    error.what = unclear_words(asked, meant);
+    for (const auto& some : {meant.named, meant.unasked})
+      for (const FoundRun* run : some) error.notes.push_back(words_of(*run));
+    error.edit = fmt::format("millrace {} -p {}", command, meant.first().socket.process);
   }
   error.notes.insert(error.notes.end(), notes.begin(), notes.end());
+  throw Failure(std::move(error));
+}
+
+[[noreturn]] void refuse_unasked(const FoundRun& run) {
+  Error error{code::run_does_not_answer, fmt::format("process {} {}", run.socket.process, run.why), {}, {}, "", ""};
+  if (run.state == State::gone) error.what = fmt::format("process {} has just ended", run.socket.process);
+  if (run.state == State::silent && is_stopped(run.socket.process))
+    error.edit = fmt::format("kill -CONT {}", run.socket.process);
+  else if (run.state == State::silent)
+    error.notes.push_back("it hangs, or its machine is busy: only a signal can end it now");
   throw Failure(std::move(error));
 }
 
 // The run that -p means. Throws Failure: MR0116 if there is no such run or several, MR0117 if it does not answer.
 FoundRun choose_run(const std::string& asked, const std::string& command) {
   std::vector<std::string> complaints;
-  std::vector<FoundRun> runs = find_runs(complaints);
-  const auto meant = [&](const FoundRun& run) { return is_meant(run, asked); };
-  const auto count = static_cast<size_t>(std::count_if(runs.begin(), runs.end(), meant));
-  if (count != 1) refuse_choice(asked, command, runs, count, std::move(complaints));
-  FoundRun run = std::move(*std::find_if(runs.begin(), runs.end(), meant));
-  if (run.hello.is_null())
-    throw Failure(Error{code::run_does_not_answer,
-                        fmt::format("process {} does not answer", run.process),
-                        {},
-                        {"it is stopped by the system, or ends just now"},
-                        "",
-                        ""});
-  return run;
+  const std::vector<FoundRun> runs = find_runs(complaints);
+  const Candidates meant = candidates_of(runs, asked);
+  // The only run there is needs no name; a name is not clear while a run cannot be asked for its own.
+  const bool is_clear = meant.count() == 1 && (asked.empty() || meant.unasked.empty());
+  if (!is_clear) refuse_choice(asked, command, runs, meant, complaints);
+  if (!meant.first().answers()) refuse_unasked(meant.first());
+  return meant.first();
+}
+
+// Dials the run anew, because those that were asked before may have taken long to answer. A busy one is asked again for
+// a while. Nothing if no answer came within `patience_ms`. Throws Failure.
+std::optional<ordered_json> ask(const FoundRun& run, const std::string& method, const ordered_json& params,
+                                int patience_ms) {
+  using Clock = std::chrono::steady_clock;
+  const auto until = Clock::now() + std::chrono::milliseconds(kHelloWithinMs);
+  while (true) {
+    serve::Greeting greeting = serve::Greeting::of(run.socket.path, kHelloWithinMs);
+    if (greeting.state != State::answers) refuse_unasked(found_run(run.socket, std::move(greeting)));
+    try {
+      return greeting.client->call(method, params, patience_ms);
+    } catch (const serve::Busy&) {
+      if (Clock::now() >= until) throw;
+    }
+    std::this_thread::sleep_for(kAgainAfter);
+  }
 }
 
 // {"blur.sigma": "4"}. Throws Failure MR0101 for what assigns nothing, or the same twice.
@@ -131,7 +198,7 @@ ordered_json read_changes(const std::vector<std::string>& texts) {
 }
 
 ordered_json json_of(const FoundRun& run) {
-  return {{"version", 1}, {"pid", run.process}, {"pipeline", run.hello.at("pipeline")}};
+  return {{"version", 1}, {"pid", run.socket.process}, {"pipeline", run.hello.at("pipeline")}};
 }
 
 // "from tick 7 on"; with several clocks "from tick 7 of main and tick 3 of slow on".
@@ -145,7 +212,7 @@ std::string ticks_words(const ordered_json& ticks) {
 
 // An answer that this version cannot read.
 [[noreturn]] void refuse_answer(const FoundRun& run) {
-  throw Failure(code::run_does_not_answer, fmt::format("process {} answers what is no answer", run.process));
+  throw Failure(code::run_does_not_answer, fmt::format("process {} answers what is no answer", run.socket.process));
 }
 
 // The pipeline is valid: it is the command that is wrong.
@@ -158,10 +225,10 @@ int fail_as_usage(const Failure& failure) {
 
 int set(const SetCommand& command) {
   const ordered_json changes = read_changes(command.changes);
-  FoundRun run = choose_run(command.run, "set");
+  const FoundRun run = choose_run(command.run, "set");
   std::optional<ordered_json> result;
   try {
-    result = run.client.call("set", {{"changes", changes}}, kTickWithinMs);
+    result = ask(run, "set", {{"changes", changes}}, kTickWithinMs);
   } catch (const Failure& failure) {
     if (exit_code_of(failure.error()) != kInvalidPipeline) throw;
     return fail_as_usage(failure);
@@ -188,15 +255,15 @@ int set(const SetCommand& command) {
 }
 
 int stop(const RunChoice& command) {
-  FoundRun run = choose_run(command.run, "stop");
+  const FoundRun run = choose_run(command.run, "stop");
   try {
-    const std::optional<ordered_json> result = run.client.call("stop", ordered_json::object(), kHelloWithinMs);
+    const std::optional<ordered_json> result = ask(run, "stop", ordered_json::object(), kHelloWithinMs);
     if (!result) refuse_answer(run);
     ordered_json json = json_of(run);
     json["state"] = result->at("state");
     write_file("-", command.json ? json.dump(2) + "\n"
                                  : fmt::format("{} ({}) takes no more ticks and ends once it has drained\n", run.name(),
-                                               run.process));
+                                               run.socket.process));
   } catch (const ordered_json::exception&) {
     refuse_answer(run);
   }
@@ -257,7 +324,7 @@ int streams(const StreamsCommand& command) {
   check_streams_command(command);
   const bool adds = command.action == "add", removes = command.action == "remove";
   const ordered_json fields = read_fields(command.fields);
-  FoundRun run = choose_run(command.run, "streams");
+  const FoundRun run = choose_run(command.run, "streams");
   ordered_json params = ordered_json::object();
   if (adds || removes) params["name"] = command.name;
   if (!command.set.empty() && (adds || removes)) params["set"] = command.set;
@@ -265,7 +332,7 @@ int streams(const StreamsCommand& command) {
   std::optional<ordered_json> result;
   try {
     const std::string method = adds ? "streams.add" : removes ? "streams.remove" : "streams.list";
-    result = run.client.call(method, params, adds || removes ? kStreamWithinMs : kHelloWithinMs);
+    result = ask(run, method, params, adds || removes ? kStreamWithinMs : kHelloWithinMs);
   } catch (const Failure& failure) {
     if (exit_code_of(failure.error()) != kInvalidPipeline) throw;
     return fail_as_usage(failure);

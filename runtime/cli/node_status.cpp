@@ -1,6 +1,7 @@
 // Writes, reads and prints the state of running nodes; see node_status.h.
 #include "cli/node_status.h"
 
+#include <fcntl.h>
 #include <fmt/format.h>
 #include <signal.h>
 #include <unistd.h>
@@ -11,8 +12,10 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 #include <optional>
+#include <string_view>
 #include <utility>
 
+#include "net/system/descriptor.h"
 #include "observe/printable.h"
 #include "observe/start_thread.h"
 
@@ -70,14 +73,21 @@ ordered_json json_of(const CrossingPace& pace) {
           {"waits_for", pace.waits_for}};
 }
 
-// Readers see the file before or the file after, and never a part.
-void replace(const fs::path& file, const std::string& text) {
+// Readers see the file before or the file after, and never a part. It names addresses and machines, so it is its user's
+// alone. It is not worth a write to the disk that is waited for.
+void replace(const fs::path& file, std::string_view text) {
   const fs::path unfinished = file.string() + ".new";
-  std::ofstream out(unfinished, std::ios::binary | std::ios::trunc);
-  out << text;
-  out.close();
+  ::unlink(unfinished.c_str()); // a process that died may have left it, with any mode
+  const net::Descriptor out(::open(unfinished.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600));
+  if (!out) return;
+  while (!text.empty()) {
+    const ssize_t written = ::write(out.number(), text.data(), text.size());
+    if (written < 0 && errno == EINTR) continue;
+    if (written <= 0) return;
+    text.remove_prefix(static_cast<size_t>(written));
+  }
   std::error_code ignored;
-  if (out) fs::rename(unfinished, file, ignored);
+  fs::rename(unfinished, file, ignored);
 }
 
 // The process that a file is named after; none if it is no such file.

@@ -10,11 +10,13 @@
 #include <charconv>
 #include <chrono>
 #include <system_error>
+#include <thread>
 #include <utility>
 
 #include "net/system/local.h"
 #include "observe/error.h"
 #include "observe/printable.h"
+#include "serve/message.h"
 
 namespace millrace::serve {
 
@@ -24,6 +26,10 @@ using nlohmann::ordered_json;
 
 // An answer of this version has some kilobytes.
 constexpr size_t kAnswerBytesMax = 1 << 20;
+// The pause before a busy run is dialled again.
+constexpr std::chrono::milliseconds kAgainAfter{50};
+// The least that the last try waits for its answer.
+constexpr int64_t kTryMs = 500;
 
 int64_t now_ms() {
   return std::chrono::duration_cast<std::chrono::milliseconds>(std::chrono::steady_clock::now().time_since_epoch())
@@ -54,6 +60,7 @@ int number_of(const std::string& text) {
   const std::string message = printable(error.value("message", "it refuses"));
   const ordered_json data = error.value("data", ordered_json::object());
   const int number = data.is_object() ? number_of(data.value("code", "")) : 0;
+  if (number == 0 && error.value("code", 0) == static_cast<int>(RpcCode::busy)) throw Busy(message);
   if (number == 0) fail("the run refuses: " + message);
   Error told{number, message, {}, {}, printable(data.value("nearest", "")), printable(data.value("edit", ""))};
   for (const ordered_json& note : data.value("notes", ordered_json::array()))
@@ -62,6 +69,9 @@ int number_of(const std::string& text) {
 }
 
 } // namespace
+
+HungUp::HungUp() : Failure(code::run_does_not_answer, "the run has hung up") {}
+Busy::Busy(const std::string& sentence) : Failure(code::run_does_not_answer, "the run is busy: " + sentence) {}
 
 std::optional<ControlClient> ControlClient::dial(const std::filesystem::path& path) {
   std::string why;
@@ -76,7 +86,7 @@ void ControlClient::send(const std::string& line, int64_t until_ms) {
     const ssize_t taken = ::send(socket_.number(), line.data() + sent, line.size() - sent, MSG_DONTWAIT | MSG_NOSIGNAL);
     if (taken > 0) sent += static_cast<size_t>(taken);
     if (taken >= 0 || errno == EINTR) continue;
-    if (errno != EAGAIN && errno != EWOULDBLOCK) fail("the run has hung up");
+    if (errno != EAGAIN && errno != EWOULDBLOCK) throw HungUp();
     if (!await(socket_.number(), POLLOUT, until_ms)) fail("the run takes no request");
   }
 }
@@ -93,7 +103,7 @@ std::optional<std::string> ControlClient::receive(int64_t until_ms) {
     if (!await(socket_.number(), POLLIN, until_ms)) return std::nullopt;
     std::array<char, 4096> bytes;
     const ssize_t got = ::recv(socket_.number(), bytes.data(), bytes.size(), MSG_DONTWAIT);
-    if (got == 0 || (got < 0 && errno != EAGAIN && errno != EWOULDBLOCK && errno != EINTR)) fail("the run has hung up");
+    if (got == 0 || (got < 0 && errno != EAGAIN && errno != EWOULDBLOCK && errno != EINTR)) throw HungUp();
     if (got > 0) received_.append(bytes.data(), static_cast<size_t>(got));
   }
 }
@@ -114,6 +124,40 @@ std::optional<ordered_json> ControlClient::call(const std::string& method, const
     }
   }
   return std::nullopt;
+}
+
+// ---- greeting ------------------------------------------------------------------------------------------------------
+
+Greeting Greeting::of(const std::filesystem::path& path, int patience_ms) {
+  const int64_t until_ms = now_ms() + patience_ms;
+  const ordered_json params = {{"protocol", kProtocol}, {"role", "steer"}};
+  Greeting greeting;
+  do {
+    if (!greeting.why.empty()) std::this_thread::sleep_for(kAgainAfter);
+    std::string why;
+    int error = 0;
+    net::Descriptor socket = net::dial_local(path.string(), why, error);
+    if (!socket && (error == ECONNREFUSED || error == ENOENT)) return {State::gone, "", nullptr, std::nullopt};
+    if (!socket && error != EAGAIN) return {State::refuses, "cannot be reached: " + why, nullptr, std::nullopt};
+    if (!socket) { // the system dials no further, and nobody has taken in those who wait
+      greeting = {State::silent, "takes in nobody, and others wait there", nullptr, std::nullopt};
+      continue;
+    }
+    ControlClient client(std::move(socket));
+    try {
+      const int left_ms = static_cast<int>(std::max(until_ms - now_ms(), std::min<int64_t>(kTryMs, patience_ms)));
+      std::optional<ordered_json> hello = client.call("hello", params, left_ms);
+      if (!hello) return {State::silent, "does not answer", nullptr, std::nullopt};
+      return {State::answers, "", std::move(*hello), std::move(client)};
+    } catch (const HungUp&) { // the next one finds nobody if it has ended
+      greeting = {State::refuses, "hangs up", nullptr, std::nullopt};
+    } catch (const Busy& busy) {
+      greeting = {State::busy, busy.error().what.substr(std::string("the run ").size()), nullptr, std::nullopt};
+    } catch (const Failure& failure) {
+      return {State::refuses, "cannot be asked: " + failure.error().what, nullptr, std::nullopt};
+    }
+  } while (now_ms() < until_ms);
+  return greeting;
 }
 
 } // namespace millrace::serve

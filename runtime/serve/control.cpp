@@ -78,19 +78,20 @@ struct Control::Call {
 
 struct Control::Method {
   const char* name;
-  bool steers; // needs the role steer
+  bool steers;      // needs the role steer
+  bool needs_place; // of those that the transport gives
   void (Control::*answer)(Call&);
   std::vector<std::string> params;
 };
 
 const Control::Method* Control::find(const std::string& name) {
   static const std::vector<Method> methods = {
-      {"hello", false, &Control::hello, {"protocol", "role"}},
-      {"set", true, &Control::set, {"changes"}},
-      {"stop", true, &Control::stop, {}},
-      {"streams.list", false, &Control::list_streams, {}},
-      {"streams.add", true, &Control::add_stream, {"name", "set", "fields"}},
-      {"streams.remove", true, &Control::remove_stream, {"name", "set"}},
+      {"hello", false, false, &Control::hello, {"protocol", "role"}},
+      {"set", true, true, &Control::set, {"changes"}},
+      {"stop", true, false, &Control::stop, {}},
+      {"streams.list", false, true, &Control::list_streams, {}},
+      {"streams.add", true, true, &Control::add_stream, {"name", "set", "fields"}},
+      {"streams.remove", true, true, &Control::remove_stream, {"name", "set"}},
   };
   std::vector<std::string> names;
   for (const Method& method : methods) {
@@ -184,6 +185,8 @@ Control::Answer Control::take(Client& client, std::string_view message, const La
       throw Refused(RpcCode::no_hello, "hello comes first: it agrees on the protocol", "/method");
     if (method->steers && !client.steers)
       throw Refused(RpcCode::only_watches, std::string(method->name) + " needs a hello with the role steer", "/method");
+    if (method->needs_place && !client.no_place.empty())
+      throw Refused(RpcCode::busy, client.no_place + "; without a place there are hello and stop", "/method");
     refuse_others(call.request, method->params);
     (this->*method->answer)(call);
   } catch (const Refused& refused) {

@@ -3,14 +3,14 @@
 //
 //   hello {protocol, role}   the version of the program, the pipeline, and the role that is granted: watch or steer
 //   set {changes}            live parameters, as {"blur.sigma": 4}; the tick of each clock from which they count, and
-//   the
-//                            clocks that have ended
+//                            the clocks that have ended
 //   stop                     sources end and the run drains, as after a first signal
 //   streams.list             the sets of streams, with the state and the ticks of each stream
 //   streams.add {name, set, fields}   a stream more; the answer comes when it has begun
 //   streams.remove {name, set}        one less; the answer comes when it is gone
 //
-// hello comes first; all that changes something needs the role steer. A further method is a function and a line in the
+// hello comes first; all that changes something needs the role steer. Where all places are taken, hello and stop are
+// answered all the same. A further method is a function and a line in the
 // table of control.cpp.
 #pragma once
 
@@ -53,6 +53,7 @@ class Control {
   // A client's standing, from what it has said so far. Its transport keeps it from one message to the next.
   struct Client {
     bool said_hello = false, steers = false;
+    std::string no_place; // why it may say hello and stop alone; "": it may say anything
   };
   // Takes an answer that was not known at once. Any thread, also one of the run: it must not wait.
   using Later = std::function<void(const std::string& line)>;

@@ -5,8 +5,10 @@
 #include <sys/eventfd.h>
 #include <sys/socket.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
+#include <chrono>
 #include <list>
 #include <mutex>
 #include <new>
@@ -33,6 +35,11 @@ using net::Descriptor;
 constexpr size_t kReadBytes = 16 << 10;
 // The wait after accept has failed, for instance because the process has no more file descriptors.
 constexpr int kAcceptAgainMs = 100;
+
+int64_t steady_ms() {
+  return std::chrono::duration_cast<std::chrono::milliseconds>(std::chrono::steady_clock::now().time_since_epoch())
+      .count();
+}
 
 std::string refusal_line(RpcCode code, const std::string& sentence) {
   return error_line(nullptr, Refused(code, sentence)) + "\n";
@@ -93,7 +100,7 @@ struct Connection {
   Connection(uint64_t the_number, Descriptor the_socket) : number(the_number), socket(std::move(the_socket)) {}
 
   bool has_room() const { return waiting.size() < kWaitingBytesMax; }
-  bool reads() const { return !said_all && has_room(); }
+  bool reads() const { return !dismissed && !said_all && has_room(); }
   // Sends as much as the client takes at once. False: it is gone.
   bool send() {
     size_t sent = 0;
@@ -114,18 +121,22 @@ struct Connection {
   const Descriptor socket;
   Control::Client client;
   Lines lines{kMessageBytesMax};
-  std::string waiting;   // for the client to read
-  size_t owed = 0;       // answers that come later
-  bool said_all = false; // it sends no more, but may still read
+  std::string waiting;    // for the client to read
+  size_t owed = 0;        // answers that come later
+  bool said_all = false;  // it sends no more, but may still read
+  bool dismissed = false; // it has to go
 };
 
 } // namespace
 
 class ControlSocket::Thread {
  public:
-  Thread(Control& control, Descriptor listener)
+  Thread(Control& control, Descriptor listener, SocketOptions options)
       : control_(control),
         listener_(std::move(listener)),
+        now_ms_(options.now_ms ? std::move(options.now_ms) : steady_ms),
+        limits_(options.limits),
+        places_(options.limits),
         thread_(start_thread("the thread of the control socket", [this] { run(); })) {}
   ~Thread() {
     mailbox_->end();
@@ -136,7 +147,12 @@ class ControlSocket::Thread {
   void run();
   void loop();
   void deliver(const std::vector<Mailbox::Letter>& letters);
-  void accept_all();
+  int patience_ms() const;
+  void accept_one();
+  void dismiss(uint64_t client, const std::string& sentence);
+  void dismiss_overdue();
+  void sweep();
+  bool send(Connection& connection);                // false: the client is gone
   bool serve(Connection& connection, short events); // false: it is over
   bool read(Connection& connection);
   bool answer(Connection& connection);
@@ -144,6 +160,9 @@ class ControlSocket::Thread {
 
   Control& control_;
   const Descriptor listener_;
+  const std::function<int64_t()> now_ms_;
+  const ClientLimits limits_;
+  ClientPlaces places_;
   const std::shared_ptr<Mailbox> mailbox_ = std::make_shared<Mailbox>();
   std::list<Connection> connections_;
   uint64_t last_number_ = 0;
@@ -161,6 +180,14 @@ void ControlSocket::Thread::run() {
   }
 }
 
+// For the kernel: until an arrival has been silent for too long, or accept is tried again; -1: for ever.
+int ControlSocket::Thread::patience_ms() const {
+  const int64_t overdue_ms = places_.until_overdue_ms(now_ms_());
+  const int64_t accept_ms = accepts_ ? -1 : kAcceptAgainMs;
+  const bool one_is_for_ever = overdue_ms < 0 || accept_ms < 0;
+  return static_cast<int>(one_is_for_ever ? std::max(overdue_ms, accept_ms) : std::min(overdue_ms, accept_ms));
+}
+
 void ControlSocket::Thread::loop() {
   std::vector<pollfd> watched;
   std::vector<Mailbox::Letter> letters;
@@ -170,19 +197,23 @@ void ControlSocket::Thread::loop() {
       const int events = (one.reads() ? POLLIN : 0) | (one.waiting.empty() ? 0 : POLLOUT);
       watched.push_back({one.socket.number(), static_cast<short>(events), 0});
     }
-    const int ready = ::poll(watched.data(), watched.size(), accepts_ ? -1 : kAcceptAgainMs);
+    const int ready = ::poll(watched.data(), watched.size(), patience_ms());
     if (ready < 0 && errno != EINTR) return;
     accepts_ = true;
-    if (ready <= 0) continue;
-    const bool goes_on = mailbox_->take(letters);
-    deliver(letters);
-    if (!goes_on) break;
-    size_t place = 2;
-    for (auto one = connections_.begin(); one != connections_.end();) {
-      const short events = watched[place++].revents;
-      one = events == 0 || serve(*one, events) ? std::next(one) : connections_.erase(one);
+    if (ready > 0) {
+      const bool goes_on = mailbox_->take(letters);
+      deliver(letters);
+      if (!goes_on) break;
+      size_t place = 2;
+      for (Connection& one : connections_) {
+        const short events = watched[place++].revents;
+        if (events != 0 && !one.dismissed && !serve(one, events)) one.dismissed = true;
+      }
+      // One at a time: those that have come are read before they make way for others.
+      if (watched[1].revents) accept_one();
     }
-    if (watched[1].revents) accept_all();
+    dismiss_overdue(); // what they have said by now was read above
+    sweep();
   }
   for (Connection& one : connections_) one.send();
 }
@@ -192,31 +223,64 @@ void ControlSocket::Thread::deliver(const std::vector<Mailbox::Letter>& letters)
     for (Connection& one : connections_) {
       if (one.number != letter.client) continue;
       one.waiting += letter.line + "\n";
-      --one.owed;
+      places_.owe(one.number, --one.owed);
+      places_.moved(one.number, now_ms_());
     }
 }
 
-void ControlSocket::Thread::accept_all() {
-  while (true) {
-    Descriptor socket(::accept4(listener_.number(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
-    if (!socket) {
-      accepts_ = errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR || errno == ECONNABORTED;
-      return;
-    }
-    if (!is_same_user(socket)) continue; // closes it
-    if (connections_.size() < kClientsMax) {
-      connections_.emplace_back(++last_number_, std::move(socket));
-      continue;
-    }
-    const std::string refusal = refusal_line(
-        RpcCode::busy, std::to_string(kClientsMax) + " clients are connected, and there is room for no more");
-    static_cast<void>(::send(socket.number(), refusal.data(), refusal.size(), MSG_DONTWAIT | MSG_NOSIGNAL));
+void ControlSocket::Thread::accept_one() {
+  Descriptor socket(::accept4(listener_.number(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
+  if (!socket) {
+    accepts_ = errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR || errno == ECONNABORTED;
+    return;
   }
+  if (!is_same_user(socket)) return; // closes it
+  const uint64_t number = ++last_number_;
+  connections_.emplace_back(number, std::move(socket));
+  if (const std::optional<uint64_t> crowded_out = places_.come(number, now_ms_()))
+    dismiss(*crowded_out, "more than " + std::to_string(limits_.arrivals) + " clients have come that have no place");
+}
+
+// Tells the client why it has to go, if it takes that at once.
+void ControlSocket::Thread::dismiss(uint64_t client, const std::string& sentence) {
+  for (Connection& one : connections_) {
+    if (one.number != client || one.dismissed) continue;
+    one.waiting += refusal_line(RpcCode::busy, sentence);
+    one.send();
+    one.dismissed = true;
+  }
+}
+
+void ControlSocket::Thread::dismiss_overdue() {
+  while (const std::optional<uint64_t> client = places_.overdue(now_ms_())) {
+    places_.leave(*client);
+    const auto one = std::find_if(connections_.begin(), connections_.end(),
+                                  [&](const Connection& connection) { return connection.number == *client; });
+    if (one == connections_.end()) continue;
+    if (one->client.no_place.empty())
+      dismiss(*client, "no message came within " + std::to_string(limits_.arrives_ms) + " ms");
+    else
+      dismiss(*client, one->client.no_place);
+  }
+}
+
+void ControlSocket::Thread::sweep() {
+  connections_.remove_if([&](const Connection& one) {
+    if (one.dismissed) places_.leave(one.number);
+    return one.dismissed;
+  });
+}
+
+bool ControlSocket::Thread::send(Connection& connection) {
+  const size_t before = connection.waiting.size();
+  if (!connection.send()) return false;
+  if (connection.waiting.size() < before) places_.moved(connection.number, now_ms_());
+  return true;
 }
 
 bool ControlSocket::Thread::serve(Connection& connection, short events) {
   try {
-    if (!connection.send() || !answer(connection)) return false;
+    if (!send(connection) || !answer(connection)) return false;
     if (connection.reads() && (events & (POLLIN | POLLHUP)) && (!read(connection) || !answer(connection))) return false;
   } catch (const std::bad_alloc&) { // this client has to go; the others stay
     return false;
@@ -247,35 +311,43 @@ bool ControlSocket::Thread::answer(Connection& connection) {
       }
       if (connection.said_all && connection.lines.end())
         connection.waiting += refusal_line(RpcCode::no_request, "the last message has no line end");
-      return connection.send();
+      return send(connection);
     }
-    if (!connection.send()) return false;
+    if (!send(connection)) return false;
   } while (connection.has_room());
   return true;
 }
 
+// A message of any kind is enough for a place. Without one, Control answers but a few methods.
 void ControlSocket::Thread::answer_line(Connection& connection, const Lines::Line& line) {
+  if (!line.too_long && line.text.find_first_not_of(" \t\r") == std::string::npos) return;
+  const int64_t now_ms = now_ms_();
+  const ClientPlaces::Place place = places_.take(connection.number, now_ms);
+  places_.moved(connection.number, now_ms);
+  if (place.gives_way) dismiss(*place.gives_way, "another client needs the place, and this one is idle");
+  connection.client.no_place =
+      place.has ? "" : std::to_string(limits_.clients) + " clients are connected, and none of them is idle";
   if (line.too_long) {
     const std::string sentence = "a message has at most " + std::to_string(kMessageBytesMax) + " bytes";
     connection.waiting += refusal_line(RpcCode::no_request, sentence);
     return;
   }
-  if (line.text.find_first_not_of(" \t\r") == std::string::npos) return;
   const Control::Later later = [mailbox = mailbox_, number = connection.number](const std::string& answer) {
     mailbox->put(number, answer);
   };
   const Control::Answer answer = control_.take(connection.client, line.text, later);
-  if (answer.comes_later) ++connection.owed; // its letter is taken from the mailbox later, by this thread
+  if (answer.comes_later) places_.owe(connection.number, ++connection.owed); // this thread takes its letter later
   if (!answer.line.empty()) connection.waiting += answer.line + "\n";
 }
 
-ControlSocket::ControlSocket(Control& control, const std::filesystem::path& folder) : path_(socket_in(folder)) {
+ControlSocket::ControlSocket(Control& control, const std::filesystem::path& folder, SocketOptions options)
+    : path_(socket_in(folder)) {
   sockets_in(folder); // removes those of dead processes
   std::string why;
   Descriptor listener = net::listen_local(path_.string(), why);
   if (!listener) throw Failure(Error{code::control_not_open, why, {path_.string(), 0, 0}, {}, "", ""});
   try {
-    thread_ = std::make_unique<Thread>(control, std::move(listener));
+    thread_ = std::make_unique<Thread>(control, std::move(listener), std::move(options));
   } catch (const Failure&) {
     withdraw();
     throw;

@@ -61,6 +61,11 @@ handlers:
 """
 
 
+HELLO = b'{"jsonrpc": "2.0", "id": 1, "method": "hello", "params": {"protocol": 1, "role": "steer"}}\n'
+SET = b'{"jsonrpc": "2.0", "id": 2, "method": "set", "params": {"changes": {"blur.sigma": 5}}}\n'
+SET_WITHOUT_AN_ANSWER = b'{"jsonrpc": "2.0", "method": "set", "params": {"changes": {"blur.sigma": 5}}}\n'
+
+
 class Run:
     """A run under way, with what it says on stderr."""
 
@@ -318,10 +323,71 @@ class Control(unittest.TestCase):
         run.process.send_signal(signal.SIGSTOP)
         self.assertIn("does not answer", self.refused("stop", error="MR0117", code=1))
         other = self.run_it()
-        self.assertIn(f"{run.pid}  does not answer", self.refused("stop", error="MR0116"))
+        self.assertIn(f"{run.pid}  is stopped, as by Ctrl-Z, and does not answer", self.refused("stop", error="MR0116"))
         self.call("stop", "-p", other.pid)
         run.process.send_signal(signal.SIGCONT)
         self.assertEqual(other.end(), 0)
+
+    def crowd(self, run, count, says=b""):
+        """So many clients of the run, which say this and no more."""
+        clients = []
+        for _ in range(count):
+            client = socket.socket(socket.AF_UNIX)
+            self.addCleanup(client.close)
+            client.connect(str(self.sockets / f"{run.pid}.sock"))
+            client.sendall(says)
+            clients.append(client)
+        return clients
+
+    def test_a_name_is_not_clear_while_a_run_cannot_be_asked_for_its_own(self):
+        first, second = self.run_it(), self.run_it()
+        first.process.send_signal(signal.SIGSTOP)
+        for command in (["stop"], ["set", "blur.sigma=3"], ["streams", "list"]):
+            said = self.refused(*command, "-p", "gated", error="MR0116")
+            self.assertIn('1 run is called "gated", and 1 run cannot be asked for its name: -p has to name a process', said)
+            self.assertIn(f"{first.pid}  is stopped, as by Ctrl-Z, and does not answer", said)
+            self.assertIn(f"-p {second.pid}", said)
+        said = self.refused("stop", "-p", "other", error="MR0116")
+        self.assertIn('no run that answers is called "other", and 1 run cannot be asked for its name', said)
+        said = self.refused("stop", "-p", first.pid, error="MR0117", code=1)
+        self.assertIn(f"kill -CONT {first.pid}", said)
+        self.tick_of("blur.sigma=3", "-p", second.pid)  # a process has one number
+        first.process.send_signal(signal.SIGCONT)
+        self.assertIn('2 runs are called "gated", and -p has to name a process',
+                      self.refused("stop", "-p", "gated", error="MR0116"))
+        self.call("stop", "-p", second.pid)
+        self.assertEqual(second.end(), 0)
+        self.call("stop", "-p", "gated")
+        self.assertEqual(first.end(), 0)
+
+    def test_clients_that_say_nothing_or_no_more_keep_nobody_out(self):
+        for says in (b"", b'{"jsonrpc": "2.0", "id"', b"\n", HELLO, HELLO + SET_WITHOUT_AN_ANSWER, b"nonsense\n"):
+            run = self.run_it()
+            self.crowd(run, 40, says)
+            self.tick_of("blur.sigma=3", "-p", "gated")
+            self.assertEqual(self.call("streams", "list").stdout, "the run has no streams\n")
+            self.call("stop", "-p", "gated")
+            self.assertEqual(run.end(), 0)
+
+    def test_clients_that_wait_for_a_tick_keep_their_places_and_a_stop_comes_through(self):
+        line = "test.pattern width=16 height=16 ! image.blur ! null.sink"
+        run = self.run_it(line, "--clock", "realtime", "--rate", "0.001")  # the second tick never comes
+        waiting = self.crowd(run, 16, HELLO + SET)
+        for client in waiting:
+            self.assertIn(b'"role":"steer"', client.recv(4096))
+        said = self.refused("set", "blur.sigma=3", error="MR0117", code=1)
+        self.assertIn("the run is busy: 16 clients are connected, and none of them is idle", said)
+        self.call("stop")
+        self.assertEqual(run.end(), 0)
+
+    def test_a_socket_that_a_dead_process_left_is_no_run(self):
+        run = self.run_it()
+        with socket.socket(socket.AF_UNIX) as left:
+            left.bind(str(self.sockets / f"{os.getpid()}.sock"))  # that process lives, and nobody listens
+        self.tick_of("blur.sigma=3", "-p", "gated")
+        self.assertIn("no run here", self.refused("stop", "-p", os.getpid(), error="MR0116"))
+        self.call("stop", "-p", "gated")
+        self.assertEqual(run.end(), 0)
 
     def test_control_off_leaves_no_socket(self):
         Run(self, self.pipeline, "--control", "off", "--duration", "0.3").process.wait(SECONDS_MAX)

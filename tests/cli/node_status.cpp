@@ -2,11 +2,14 @@
 #include "cli/node_status.h"
 
 #include <doctest/doctest.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
+#include <thread>
 
 namespace millrace::cli {
 namespace {
@@ -69,7 +72,29 @@ TEST_CASE("rates are those of the time between two looks, and a counter that beg
   CHECK(paces_of({}, before, 0.001)[0].parcels_per_s == 0);
 }
 
-// The writer of these files needs a thread, and tests/cli/node_runs.py has it.
+TEST_CASE("the file of a node that runs is its user's alone, whatever the umask and whatever lay there before") {
+  const fs::path folder = fs::temp_directory_path() / ("node-status-mode-" + std::to_string(getpid()));
+  fs::create_directories(folder);
+  const fs::path own = folder / ("running-" + std::to_string(getpid()) + ".json");
+  const mode_t before = umask(0);
+  for (const fs::path& file : {own, fs::path(own.string() + ".new")}) std::ofstream(file) << "{}";
+  {
+    NodeStatus::Options options;
+    options.folder = folder;
+    options.fleet = [] { return node::FleetLook{}; };
+    options.report = [] { return Report{}; };
+    std::atomic<int> looks{0};
+    options.on_trouble = [&](const std::string&) { ++looks; };
+    const NodeStatus status(options);
+    while (looks < 2) std::this_thread::yield(); // it has written once
+    CHECK(fs::status(own).permissions() == (fs::perms::owner_read | fs::perms::owner_write));
+    CHECK(running_nodes(folder).size() == 1);
+  }
+  CHECK(!fs::exists(own));
+  umask(before);
+  fs::remove_all(folder);
+}
+
 TEST_CASE("files of processes that live are read, in words too, and that of one that died is removed") {
   const fs::path folder = fs::temp_directory_path() / ("node-status-" + std::to_string(getpid()));
   fs::create_directories(folder);

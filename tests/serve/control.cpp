@@ -110,6 +110,19 @@ TEST_CASE("hello refuses another protocol and another role, with the place and w
   CHECK_FALSE(steered.client.said_hello);
 }
 
+TEST_CASE("A client without a place may greet and stop; everything else is refused with the transport's reason") {
+  Steered steered;
+  steered.client.no_place = "they are all taken";
+  steered.greet("steer");
+  const ordered_json refused = steered.ask("set", {{"changes", {{"blur.sigma", 4}}}});
+  CHECK(code_and_place(refused) == "-32004 /method");
+  CHECK(refused["error"]["message"] == "they are all taken; without a place there are hello and stop");
+  CHECK(steered.changes.empty());
+  for (const char* method : {"streams.list", "streams.add", "streams.remove"})
+    CHECK(code_and_place(steered.ask(method, {{"name", "hall"}})) == "-32004 /method");
+  CHECK(steered.ask("stop", ordered_json::object())["result"]["state"] == "draining");
+}
+
 TEST_CASE("set and stop need a hello, and the role steer") {
   Steered steered;
   const ordered_json changes = {{"changes", {{"blur.sigma", 4}}}};

@@ -35,13 +35,16 @@ constexpr int kPatienceMs = 20'000; // a busy machine under a sanitizer is slow
 const std::string kHello = R"({"jsonrpc":"2.0","id":1,"method":"hello","params":{"protocol":1,"role":"steer"}})";
 const std::string kSet = R"({"jsonrpc":"2.0","id":2,"method":"set","params":{"changes":{"blur.sigma":4}}})";
 
-// A socket in a folder of its own, and the run that it steers.
+const std::string kStop = R"({"jsonrpc":"2.0","id":3,"method":"stop"})";
+
+// A socket in a folder of its own, the run that it steers, and the time that passes for its clients.
 struct Served {
   test::Folder temporary;
   fs::path folder = temporary.path / "millrace";
   std::mutex mutex;
   std::vector<exec::ChangesTaken> asked;
   std::atomic<int> stops{0};
+  std::atomic<int64_t> now_ms{1'000'000};
   Control control{run()};
   std::unique_ptr<ControlSocket> socket = open();
 
@@ -59,7 +62,7 @@ struct Served {
   }
   std::unique_ptr<ControlSocket> open() {
     make_run_folder(folder);
-    return std::make_unique<ControlSocket>(control, folder);
+    return std::make_unique<ControlSocket>(control, folder, SocketOptions{{}, [this] { return now_ms.load(); }});
   }
   fs::path path() const { return socket_in(folder); }
   size_t asked_count() {
@@ -109,6 +112,12 @@ class Wire {
   ordered_json ask(const std::string& request) {
     send(request + "\n");
     return answer();
+  }
+  // The code with which the other end hung up.
+  int farewell() {
+    const int code = answer()["error"]["code"];
+    REQUIRE(line().empty());
+    return code;
   }
   int error_of(const std::string& request) { return ask(request)["error"]["code"]; }
   void say_no_more() { ::shutdown(socket_.number(), SHUT_WR); }
@@ -207,22 +216,114 @@ TEST_CASE("A message of 64 KiB is taken; one of a byte more is refused, and the 
   CHECK(client.ask(kHello)["result"]["protocol"] == 1);
 }
 
-TEST_CASE("A client beyond the sixteenth is told so, and finds room once another one has gone") {
-  Served served;
+namespace {
+
+constexpr ClientLimits kLimits;
+
+// As many clients as there are places; each has said this.
+std::vector<std::unique_ptr<Wire>> fill(Served& served, const std::string& request = kHello) {
   std::vector<std::unique_ptr<Wire>> clients;
-  for (size_t i = 0; i < kClientsMax; ++i) {
+  for (size_t i = 0; i < kLimits.clients; ++i) {
     clients.push_back(std::make_unique<Wire>(served));
-    REQUIRE(clients.back()->ask(kHello)["id"] == 1);
+    REQUIRE(clients.back()->ask(request).contains("id"));
   }
-  Wire one_more(served);
-  CHECK(one_more.answer()["error"]["code"] == -32004);
-  CHECK(one_more.line().empty());
+  return clients;
+}
+
+} // namespace
+
+TEST_CASE("A client that says nothing, or half a message, is told so after a second and keeps nobody out") {
+  Served served;
+  Wire silent(served), half(served), blank(served);
+  half.send(kHello);
+  blank.send("\n \r\n");
+  std::vector<std::unique_ptr<Wire>> more;
+  for (size_t i = 0; i < 3 * kLimits.arrivals; ++i) more.push_back(std::make_unique<Wire>(served));
+  Wire steers(served);
+  CHECK(steers.ask(kHello)["result"]["role"] == "steer");
+  steers.send(kSet + "\n");
+  while (served.asked_count() < 1) std::this_thread::yield();
+  served.asked[0]({{"main", 5}});
+  CHECK(steers.answer()["result"]["ticks"]["main"] == 5);
+  served.now_ms += kLimits.arrives_ms;
+  for (Wire* one : {&silent, &half, &blank, more.back().get()}) CHECK(one->farewell() == -32004);
+  CHECK(steers.ask(kHello)["id"] == 1);
+}
+
+TEST_CASE("A client whose first message comes within the second stays, for as long as nobody needs its place") {
+  Served served;
+  Wire in_time(served), asks_at_once(served), other(served);
+  other.ask(kHello);
+  CHECK(asks_at_once.error_of(kStop) == -32001); // a message is a message
+  served.now_ms += kLimits.arrives_ms - 1;
+  CHECK(other.ask(kHello)["id"] == 1); // the thread has seen that time
+  CHECK(in_time.ask(kHello)["id"] == 1);
+  served.now_ms += 1'000'000;
+  CHECK(other.ask(kHello)["id"] == 1);
+  CHECK(in_time.ask(kHello)["id"] == 1);
+  CHECK(asks_at_once.ask(kHello)["id"] == 1);
+}
+
+TEST_CASE("Where all places are taken an idle client is told that it gives way") {
+  Served served;
+  auto clients = fill(served);
+  served.now_ms += kLimits.idle_ms;
+  for (size_t i = 1; i < clients.size(); ++i) clients[i]->ask(kHello);
+  Wire next(served);
+  CHECK(next.ask(kHello)["id"] == 1);
+  next.send(kSet + "\n");
+  while (served.asked_count() < 1) std::this_thread::yield();
+  CHECK(clients[0]->farewell() == -32004);
+  CHECK(clients[1]->ask(kHello)["id"] == 1);
+}
+
+TEST_CASE("Where nobody is idle a client may greet and stop the run; all else is refused with the cause") {
+  Served served;
+  auto clients = fill(served);
+  Wire next(served);
+  CHECK(next.ask(kHello)["result"]["role"] == "steer");
+  const ordered_json refused = next.ask(kSet);
+  CHECK(refused["error"]["code"] == -32004);
+  CHECK(refused["error"]["message"] ==
+        "16 clients are connected, and none of them is idle; without a place there are hello and stop");
+  CHECK(next.error_of(R"({"jsonrpc":"2.0","id":4,"method":"streams.list"})") == -32004);
+  CHECK(served.asked_count() == 0);
+  CHECK(next.ask(kStop)["result"]["state"] == "draining");
+  CHECK(served.stops == 1);
+  for (auto& one : clients) CHECK(one->ask(kHello)["id"] == 1);
+  served.now_ms += kLimits.arrives_ms; // it has no place, so its time is over
+  CHECK(next.farewell() == -32004);
+}
+
+TEST_CASE("Clients that wait for a tick keep their places, but not against a stop, and not for ever") {
+  Served served;
+  auto clients = fill(served);
+  for (size_t i = 0; i < clients.size(); ++i) {
+    clients[i]->send(kSet + "\n");
+    while (served.asked_count() <= i) std::this_thread::yield();
+  }
+  served.now_ms += kLimits.answer_ms - 1;
+  Wire stops(served);
+  CHECK(stops.ask(kHello)["id"] == 1);
+  CHECK(stops.error_of(kSet) == -32004);
+  CHECK(stops.ask(kStop)["result"]["state"] == "draining");
+  served.now_ms += 1;
+  CHECK(Wire(served).ask(R"({"jsonrpc":"2.0","id":4,"method":"streams.list"})")["error"]["code"] == -32001);
+  CHECK(clients[0]->farewell() == -32004);
+  served.asked[0]({{"main", 1}}); // too late: nobody is there
+  served.asked[1]({{"main", 7}});
+  CHECK(clients[1]->answer()["result"]["ticks"]["main"] == 7);
+}
+
+TEST_CASE("A client finds room once another one has gone") {
+  Served served;
+  auto clients = fill(served);
   clients.pop_back();
   bool found_room = false;
   for (int i = 0; i < 10'000 && !found_room; ++i) { // until the server has seen that it is gone
     Wire next(served);
-    next.send(kHello + "\n");
-    found_room = next.answer().contains("result");
+    next.ask(kHello);
+    found_room = next.ask(R"({"jsonrpc":"2.0","id":4,"method":"streams.list"})").contains("result");
   }
   CHECK(found_room);
 }
@@ -305,6 +406,55 @@ TEST_CASE("A socket that cannot be opened is refused with its path; one that a d
   served.socket = served.open();
   Wire client(served);
   CHECK(client.ask(kHello)["id"] == 1);
+}
+
+TEST_CASE("A run is greeted: it answers, is gone, says nothing, is busy, hangs up, or cannot be reached") {
+  using State = Greeting::State;
+  Served served;
+  const Greeting answers = Greeting::of(served.path(), kPatienceMs);
+  CHECK(answers.state == State::answers);
+  CHECK(answers.hello["pipeline"] == "street");
+  CHECK(Greeting::of(served.folder / "1.sock", 1).state == State::gone);
+  std::string why;
+  const fs::path other = served.folder / "2.sock";
+  net::listen_local(other.string(), why); // closed at once, as by a process that dies
+  CHECK(Greeting::of(other, 1).state == State::gone);
+  { // it takes in nobody
+    const net::Descriptor listener = net::listen_local(other.string(), why);
+    const Greeting silent = Greeting::of(other, 1);
+    CHECK(silent.state == State::silent);
+    CHECK(silent.why == "does not answer");
+    std::vector<net::Descriptor> waiting;
+    while (net::Descriptor one = net::dial_local(other.string(), why)) waiting.push_back(std::move(one));
+    const Greeting crowded = Greeting::of(other, 1);
+    CHECK(crowded.state == State::silent);
+    CHECK(crowded.why == "takes in nobody, and others wait there");
+  }
+  const auto answered_by = [&](const std::string& line) {
+    const net::Descriptor listener = net::listen_local(other.string(), why);
+    std::atomic<bool> ends{false};
+    std::thread server([&] {
+      while (!ends) {
+        pollfd watched{listener.number(), POLLIN, 0};
+        if (::poll(&watched, 1, 1) <= 0) continue;
+        const net::Descriptor client(::accept(listener.number(), nullptr, nullptr));
+        static_cast<void>(::send(client.number(), line.data(), line.size(), MSG_NOSIGNAL));
+      }
+    });
+    Greeting greeting = Greeting::of(other, 100);
+    ends = true;
+    server.join();
+    return std::pair(greeting.state, greeting.why);
+  };
+  const std::string busy =
+      R"({"jsonrpc":"2.0","id":null,"error":{"code":-32004,"message":"16 clients are connected"}})";
+  CHECK(answered_by(busy + "\n") == std::pair(State::busy, std::string("is busy: 16 clients are connected")));
+  CHECK(answered_by("") == std::pair(State::refuses, std::string("hangs up")));
+  CHECK(answered_by("nonsense\n").second == "cannot be asked: the run answers what is no answer: nonsense");
+  if (geteuid() == 0) return; // whom no mode keeps out
+  const net::Descriptor listener = net::listen_local(other.string(), why);
+  REQUIRE(chmod(other.c_str(), 0) == 0);
+  CHECK(Greeting::of(other, 1).state == State::refuses);
 }
 
 TEST_CASE("A client of this program asks and is answered, refused with the run's own words, or hears that it hung up") {

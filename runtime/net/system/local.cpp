@@ -160,9 +160,16 @@ bool is_left_over(const std::string& path) {
 }
 
 Descriptor dial_local(const std::string& text, std::string& why) {
+  int ignored = 0;
+  return dial_local(text, why, ignored);
+}
+
+Descriptor dial_local(const std::string& text, std::string& why, int& error) {
   Address address;
+  error = 0;
   Descriptor socket = new_socket(text, address, why);
   if (!socket || connect_to(socket, address)) return socket;
+  error = errno;
   return fail(why, "nobody answers");
 }
 

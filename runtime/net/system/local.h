@@ -40,6 +40,9 @@ class LocalTransport final : public PlainTransport {
 // that fails; `why` is then the rest of a sentence. A path that a dead process left is used again.
 Descriptor listen_local(const std::string& address, std::string& why);
 Descriptor dial_local(const std::string& address, std::string& why);
+// The same; `error` is the system's number of the reason, 0 if there is none of the system's. ECONNREFUSED: nobody
+// listens there. EAGAIN: too many others wait for the one who listens.
+Descriptor dial_local(const std::string& address, std::string& why, int& error);
 // True if a socket lies at the path and nobody listens there any more.
 bool is_left_over(const std::string& path);
 
