@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "device/sim/access_guard.h"
+#include "exec/guard_bytes.h"
 #include "exec/run_state.h"
 #include "memory/ring.h"
 #include "plan/planned_value.h"
@@ -21,7 +22,8 @@ namespace {
 uint64_t ring_bytes(const plan::Plan& plan, uint32_t domain, bool pinned) {
   uint64_t bytes = 0;
   for (const plan::Ring& ring : plan.rings)
-    if (ring.domain == domain && ring.pinned == pinned) bytes += ring.length * memory::block_bytes(ring.capacity);
+    if (ring.domain == domain && ring.pinned == pinned)
+      bytes += ring.length * (memory::block_bytes(ring.capacity) + guard_bytes_of(ring, plan.in_host_memory(domain)));
   return bytes;
 }
 
@@ -146,8 +148,10 @@ void make_memory(RunState& run) {
     std::byte*& free = next[ring.domain][ring.pinned];
     memory::RingOptions ring_options{ring.length, ring.dynamic, ring.capacity, 0, needs_records(epoch.plan, ring)};
     std::byte* base = free;
+    const uint64_t guard_bytes = guard_bytes_of(ring, epoch.plan.in_host_memory(ring.domain));
     if (ring.pack == plan::kNone) {
-      free += ring.length * memory::block_bytes(ring.capacity);
+      ring_options.stride = guard_bytes > 0 ? memory::block_bytes(ring.capacity) + guard_bytes : 0;
+      free += ring.length * (memory::block_bytes(ring.capacity) + guard_bytes);
     } else {
       Pack& pack = packs.at(ring.pack);
       ring_options.stride = pack.stride;
@@ -158,6 +162,7 @@ void make_memory(RunState& run) {
       base = pack.base + pack.offsets.at(static_cast<uint32_t>(&ring - epoch.plan.rings.data()));
     }
     epoch.rings.push_back(std::make_unique<memory::Ring>(ring_options, base, epoch.plan.in_host_memory(ring.domain)));
+    if (guard_bytes > 0) lay_guards(*epoch.rings.back());
     const plan::Output& output = epoch.plan.outputs[ring.output];
     if (ring_options.own_records)
       for (uint32_t b = 0; b < ring.length; ++b) *epoch.rings.back()->block(b).record = plan::planned_value(output);

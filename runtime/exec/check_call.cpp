@@ -2,7 +2,9 @@
 // 8.10).
 #include "exec/check_call.h"
 
+#include "exec/guard_bytes.h"
 #include "exec/presence.h"
+#include "exec/run_state.h"
 #include "millrace/sound_value.h"
 
 namespace millrace::exec {
@@ -16,6 +18,19 @@ std::string words_of_output(const HandlerRun& step, size_t output) {
 mr_status refuse(const HandlerRun& step, const std::string& sentence) {
   step.instance->set_error(sentence);
   return MR_ERROR;
+}
+
+// True if the call kept to the block that it was given. Of a block that is the input's too, an earlier call may have
+// written past the end.
+bool kept_to_block(const HandlerRun& step, size_t o, const mr_output& output) {
+  const OutputRun& run = *step.outputs[o];
+  if (step.on.device || !run.plan->owns || !run.ring) return true;
+  const plan::Plan& plan = step.run->epoch.plan;
+  const plan::Ring& ring = plan.rings[run.plan->ring];
+  if (guard_bytes_of(ring, plan.in_host_memory(ring.domain)) == 0) return true;
+  const auto* const block = reinterpret_cast<const memory::Block*>(output.token);
+  if (!block || block->ring != run.ring || guard_is_whole(*block)) return true;
+  return refuse(step, "it wrote past the end of its output '" + run.plan->name + "'") == MR_OK;
 }
 
 bool value_is_sound(const HandlerRun& step, size_t o, const mr_value* value, uint64_t capacity) {
@@ -33,7 +48,7 @@ bool value_is_sound(const HandlerRun& step, size_t o, const mr_value* value, uin
 bool output_is_sound(const HandlerRun& step, size_t o, const mr_output& output, const mr_value* repeated) {
   if (output.state == MR_OUTPUT_SILENT) return true;
   if (output.state == MR_OUTPUT_OWN || output.state == MR_OUTPUT_ADOPTED)
-    return value_is_sound(step, o, output.value, output.capacity);
+    return kept_to_block(step, o, output) && value_is_sound(step, o, output.value, output.capacity);
   if (output.state != MR_OUTPUT_FORWARDED)
     return refuse(step, words_of_output(step, o) + "is in no known state") == MR_OK;
   if (!repeated) return refuse(step, words_of_output(step, o) + "forwards an input that is not there") == MR_OK;

@@ -8,6 +8,7 @@
 #include "exec/items_run.h"
 #include "exec/pending.h"
 #include "exec/presence.h"
+#include "millrace/payload/size.h"
 
 namespace millrace::exec {
 
@@ -30,8 +31,9 @@ mr_status refuse_output(const mr_tick& tick, HandlerRun& step, uint32_t output) 
 constexpr uint32_t kNoSource = UINT32_MAX;
 
 std::string too_large(const HandlerRun& step, uint32_t output, uint64_t asked, uint64_t planned) {
-  return "the output " + step.outputs[output]->plan->name + " asks for " + std::to_string(asked) + " bytes where " +
-         std::to_string(planned) + " were planned";
+  const std::string bytes = asked == kTooManyBytes ? "more bytes than 64 bits count" : std::to_string(asked) + " bytes";
+  return "the output " + step.outputs[output]->plan->name + " asks for " + bytes + " where " + std::to_string(planned) +
+         " were planned";
 }
 
 // On a device the block was chosen when the body was submitted.

@@ -172,7 +172,9 @@ mr_status allocate_side_by_side(ItemsRun& step, mr_tick* const* items, uint32_t 
   uint8_t* at = nullptr;
   for (uint32_t i = 0; i < count; ++i) {
     const uint64_t ordinal = static_cast<TickContext*>(items[i]->context)->ordinal;
-    memory::Block& block = ring.take(ordinal);
+    const mr_output& before = items[i]->outputs[output];
+    const bool has_one = before.state == MR_OUTPUT_OWN; // asked again in the same call: the same blocks
+    memory::Block& block = has_one ? *reinterpret_cast<memory::Block*>(before.token) : ring.take(ordinal);
     if (!at) at = block.data;
     items[i]->outputs[output] = {block.record,  at,         bytes[i],
                                  MR_OUTPUT_OWN, UINT32_MAX, reinterpret_cast<uint64_t>(&block)};

@@ -34,9 +34,9 @@ class Connecting {
     const DraftEdge& edge = draft_.edges[e];
     const graph::Edge& declared = *edge.declared;
     const bool is_made_here = is_here(source_of(edge).pace);
-    const uint32_t made = edge.leaves    ? groups_.result(edge)
-                          : is_made_here ? draft_.handler_output[edge.source] + edge.source_output
-                                         : kNone;
+    const uint32_t made = !is_made_here ? kNone
+                          : edge.leaves ? groups_.result(edge)
+                                        : draft_.handler_output[edge.source] + edge.source_output;
     const auto finished = all_.finished.find(made);
     const uint32_t from = finished == all_.finished.end() ? made : finished->second;
     const uint32_t to = target_of(edge).step;

@@ -73,7 +73,8 @@ std::string Instance::error() const {
 
 void Instance::set_error(std::string sentence) {
   const std::lock_guard lock(said_mutex_);
-  error_ = sentence.size() > kKeptBytesMax ? shortened(sentence) : std::move(sentence);
+  constexpr size_t kSentenceBytesMax = 4096; // a person reads it on a terminal; a trace of Python's fits
+  error_ = sentence.size() > kSentenceBytesMax ? shortened(sentence, kSentenceBytesMax) : std::move(sentence);
 }
 
 namespace {

@@ -6,6 +6,7 @@
 #include <atomic>
 #include <map>
 
+#include "exec/guard_bytes.h"
 #include "harness.h"
 #include "observe/error.h"
 
@@ -24,6 +25,7 @@ struct Liar final : Handler {
   Input<Tensor> in{*this, "in", optional};
   Output<Tensor> out{*this, "out"};
   Param<std::string> how{*this, "how", "", "which mistake"};
+  Param<int64_t> by{*this, "by", 0, "so many bytes past the end"};
   Liar() { max_pending(1); }
   void configure(const Formats& formats) override {
     Format& format = formats.tensor(out, dtype_of<int64_t>(), {2});
@@ -67,6 +69,17 @@ struct Liar final : Handler {
     if (*how == "value shape") filled(tick).as.tensor.shape[0] = int64_t{1} << 61;
     if (*how == "value dtype") filled(tick).as.tensor.dtype_code = MR_DTYPE_FLOAT;
     if (*how == "value stride") filled(tick).as.tensor.strides[0] = 1000;
+    if (*how == "past the end") {
+      fill(tick);
+      out.raw(tick).data[16 + *by] = 7;
+    }
+    if (*how == "long sentence") throw std::runtime_error(std::string(100'000, 'x'));
+    if (*how == "allocates twice") {
+      fill(tick);
+      const uint8_t* const before = out.raw(tick).data;
+      fill(tick);
+      if (out.raw(tick).data != before) throw std::runtime_error("another block");
+    }
     if (*how == "huge") {
       const int64_t huge[] = {int64_t{1} << 61};
       out.allocate(tick, dtype_of<int64_t>(), huge);
@@ -327,11 +340,36 @@ TEST_CASE("8.10: a picture that is not what `like` promised is refused, and not 
 }
 
 TEST_CASE("8.10: more elements than were planned are refused, however their product wraps") {
-  const std::string asks =
-      "it (said.liar) failed at tick 3: the output out asks for 18446744073709551615 bytes where 16 "
-      "were planned";
-  CHECK(said_of("huge") == asks);
-  CHECK(said_of("less than none") == asks);
+  CHECK(said_of("huge") ==
+        "it (said.liar) failed at tick 3: the output out asks for more bytes than 64 bits count where 16 were planned");
+  CHECK(said_of("less than none") ==
+        "it (said.liar) failed at tick 3: the tensor's shape [-1] has a negative dimension");
+}
+
+TEST_CASE("8.10: where blocks have guards, a write past the end of one is found on the same tick") {
+  const bool has_guards = exec::guard_bytes_of({}, true) > 0; // in debug builds and under sanitizers
+  for (const char* by : {"0", "200", "400"}) {
+    Pipeline p = with_liar("past the end");
+    for (graph::Handler& handler : p.graph.handlers)
+      if (handler.type == "said.liar") handler.params.push_back({"by", by, {}, {}});
+    if (!has_guards && std::string(by) != "0") continue; // it would be the next block's header
+    const Ran result = run(p, said_setup());
+    CHECK(result.ok == !has_guards);
+    if (has_guards)
+      CHECK(result.error.what == "it (said.liar) failed at tick 3: it wrote past the end of its output 'out'");
+  }
+}
+
+TEST_CASE("8.10: an output that is allocated twice on a tick has one block") {
+  const Ran result = run(with_liar("allocates twice"), said_setup());
+  CHECK_MESSAGE(result.ok, result.error.what);
+  CHECK(result.report.pools.at("cpu").held_blocks == 0);
+}
+
+TEST_CASE("2.6: a sentence that no person would read to its end is told shortened, with its length") {
+  const std::string said = said_of("long sentence");
+  CHECK(said.size() < 5'000);
+  CHECK(said.ends_with("xx … (100000 bytes in all)"));
 }
 
 TEST_CASE("8.10: a status that there is not, or not for this handler, is a failure and no standstill") {

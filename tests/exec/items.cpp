@@ -51,6 +51,8 @@ struct RowsTwice final : Handler {
   Param<int64_t> fails{*this, "fails", -1, "the value whose item fails"};
   Param<int64_t> throws{*this, "throws", -1, "the value whose call fails"};
   Param<bool> side_by_side{*this, "side_by_side", false, "rows of all items are as many"};
+  Param<bool> asks_twice{*this, "asks_twice", false, "allocates all of them once before"};
+  Param<int64_t> not_yet{*this, "not_yet", -1, "the value of which it says that it has nothing"};
   RowsTwice() { items(8); }
   void process(Items& all, Cpu&) {
     {
@@ -64,6 +66,7 @@ struct RowsTwice final : Handler {
     CHECK(from.size() == static_cast<size_t>(2 * total));
     if (std::find(from.begin(), from.end(), *throws) != from.end()) throw std::runtime_error("all of it");
     if (side_by_side) {
+      if (asks_twice) out.allocate_all(all, dtype_of<int64_t>(), in(all[0]).shape());
       const auto to = out.allocate_all(all, dtype_of<int64_t>(), in(all[0]).shape()).elements<int64_t>();
       for (size_t i = 0; i < to.size(); ++i) to[i] = 2 * from[i];
       return;
@@ -73,6 +76,7 @@ struct RowsTwice final : Handler {
       const auto to = out.allocate(item, dtype_of<int64_t>(), in(item).shape()).elements<int64_t>();
       for (int64_t& value : to) value = 2 * from[at++];
       if (to[0] == 2 * *fails) item.fail("this one");
+      if (to[0] == 2 * *not_yet) item.not_yet();
     }
   }
 };
@@ -161,11 +165,15 @@ TEST_CASE("B3: an item body takes the items of a firing, and the rows of a dense
 }
 
 TEST_CASE("B3: the rows of all items are allocated in one piece, and streams keep theirs") {
-  const Ran ran = run(rows_pipeline(rows_text(", side_by_side: true", "count: 40, rows: 1")), rows_setup());
-  REQUIRE_MESSAGE(ran.ok, ran.error.what);
-  for (uint32_t s = 0; s < 8; ++s) {
-    REQUIRE(rows_seen[s].size() == 40);
-    for (const RowsSeen& seen : rows_seen[s]) CHECK(seen.sum == rows_sum(s, seen.index, 1));
+  for (const std::string more : {"", ", asks_twice: true"}) {
+    CAPTURE(more);
+    const Ran ran = run(rows_pipeline(rows_text(", side_by_side: true" + more, "count: 40, rows: 1")), rows_setup());
+    REQUIRE_MESSAGE(ran.ok, ran.error.what);
+    for (uint32_t s = 0; s < 8; ++s) {
+      REQUIRE(rows_seen[s].size() == 40);
+      for (const RowsSeen& seen : rows_seen[s]) CHECK(seen.sum == rows_sum(s, seen.index, 1));
+    }
+    CHECK(ran.report.pools.at("cpu").held_blocks == 0);
   }
 }
 
@@ -175,6 +183,11 @@ TEST_CASE("B10: an item that fails fails alone, and an exception fails all items
   for (uint32_t s = 0; s < 8; ++s) check_rows(s, 6, s == 2 ? 3 : UINT64_MAX);
   CHECK(one.handler("twice").errors == 1);
   CHECK(one.handler("twice").first_error.find("this one") != std::string::npos);
+
+  const Ran nothing = run(rows_pipeline(rows_text(", on_error: skip, not_yet: 203")), rows_setup());
+  REQUIRE_MESSAGE(nothing.ok, nothing.error.what);
+  for (uint32_t s = 0; s < 8; ++s) check_rows(s, 6, s == 2 ? 3 : UINT64_MAX);
+  CHECK(nothing.handler("twice").first_error == "it has inputs and says that it has nothing");
 
   const Ran call = run(rows_pipeline(rows_text(", on_error: skip, throws: 203")), rows_setup());
   REQUIRE_MESSAGE(call.ok, call.error.what);

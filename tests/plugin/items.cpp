@@ -191,6 +191,29 @@ std::string refusal_of_type() {
 
 } // namespace
 
+namespace {
+
+struct SaysNothing final : Handler {
+  Input<Tensor> in{*this, "in"};
+  SaysNothing() { items(4); }
+  void process(Items& items, Cpu&) { items[1].not_yet(); }
+};
+
+} // namespace
+
+TEST_CASE("an item of which a handler with inputs says that it has nothing fails, and the others of its call do not") {
+  testing::HandlerTest<SaysNothing> test;
+  for (const int64_t value : {1, 2, 3}) {
+    test.input("in", testing::tensor<int64_t>({1}, {value}));
+    test.put();
+  }
+  const std::vector<testing::Result> results = test.fire_items();
+  REQUIRE(results.size() == 3);
+  CHECK(results[0].ok());
+  CHECK(results[1].error == "it has inputs and says that it has nothing");
+  CHECK(results[2].ok());
+}
+
 TEST_CASE("a declaration of items that cannot be kept is refused when the plugin is loaded") {
   CHECK(refusal_of_type<AddsToAll>().empty());
   CHECK(refusal_of_type<NoMost>().find("items() and process(Items&, …) belong together") != std::string::npos);

@@ -161,9 +161,12 @@ struct Type {
       Items items(raw, count);
       Cpu cpu;
       handler.process(items, cpu);
-      for (const Tick& item : items)
-        if (item.status() == MR_END) return MR_END;
-      return MR_OK; // an item that fails has said so
+      bool ends = false;
+      for (Tick& item : items) {
+        if (item.status() == MR_NOT_YET) item.fail("it has inputs and says that it has nothing");
+        ends = ends || item.status() == MR_END;
+      }
+      return ends ? MR_END : MR_OK; // an item that fails has said so
     });
   }
   static mr_status finish_items(void* self, mr_tick* const* raw, uint32_t count) {

@@ -27,7 +27,7 @@ class Tick {
   // True if this CPU body runs on a simulated device, in place of a GPU body.
   bool stands_in_for_gpu() const { return raw_->stands_in != 0; }
 
-  // Called by a source that has no value for now. It is asked again later.
+  // Called by a source that has no value for now. It is asked again later. A handler with inputs fails by it.
   void not_yet() { status_ = MR_NOT_YET; }
   // A source calls it at its end; a value that it publishes in the same call is its last. Any other handler calls it to
   // end the run as a signal would: no more ticks are admitted, those in flight finish, and every handler drains.

@@ -102,9 +102,16 @@ class BasicTensor {
 using TensorView = BasicTensor<const uint8_t>;
 using TensorSpan = BasicTensor<uint8_t>;
 
-// A dense row-major tensor of this shape. Throws std::invalid_argument for more than 8 dimensions.
+// A dense row-major tensor of this shape. Throws std::invalid_argument for more than 8 dimensions and for a negative
+// one.
 inline mr_tensor lay_out_tensor(DType dtype, std::span<const int64_t> shape) {
   if (shape.size() > MR_RANK_MAX) throw std::invalid_argument("a tensor has at most 8 dimensions");
+  for (const int64_t negative : shape) {
+    if (negative >= 0) continue;
+    std::string words;
+    for (const int64_t extent : shape) words += (words.empty() ? "[" : ", ") + std::to_string(extent);
+    throw std::invalid_argument("the tensor's shape " + words + "] has a negative dimension");
+  }
   mr_tensor tensor{};
   tensor.dtype_code = dtype.code;
   tensor.dtype_bits = dtype.bits;

@@ -9,6 +9,7 @@
 #include <string>
 #include <utility>
 
+#include "millrace/payload/size.h"
 #include "millrace/testing/table_test.h"
 
 #pragma GCC visibility push(hidden)
@@ -32,8 +33,9 @@ inline mr_status TableTest::allocate(mr_tick* tick, uint32_t output, uint64_t by
   TableTest& test = of(tick);
   const uint64_t limit = detail::bytes_max(test.output_formats_[output]);
   if (bytes > limit)
-    return test.refuse(test.output_name(output) + " asks for " + std::to_string(bytes) +
-                       " bytes, more than the configured " + std::to_string(limit));
+    return test.refuse(test.output_name(output) + " asks for " +
+                       (bytes == kTooManyBytes ? "more bytes than 64 bits count" : std::to_string(bytes) + " bytes") +
+                       ", more than the configured " + std::to_string(limit));
   return give(tick, output, std::make_shared<Block>(bytes), MR_OUTPUT_OWN);
 }
 
