@@ -52,7 +52,7 @@ bool is_stopped(pid_t process) {
   std::ifstream stat(fmt::format("/proc/{}/stat", process));
   std::string text;
   std::getline(stat, text);
-  const size_t end = text.rfind(')'); // of the program's name, which may have any letters
+  const size_t end = text.rfind(')'); // the program's name before it may have any letters
   return end != std::string::npos && (text.compare(end, 3, ") T") == 0 || text.compare(end, 3, ") t") == 0);
 }
 
@@ -237,6 +237,7 @@ int set(const SetCommand& command) {
     ordered_json json = json_of(run);
     json["ticks"] = result ? result->at("ticks") : nullptr;
     if (result && result->contains("ended")) json["ended"] = result->at("ended");
+    if (result && result->contains("away")) json["away"] = result->at("away");
     if (command.json) {
       write_file("-", json.dump(2) + "\n");
       return kDone;
@@ -244,6 +245,8 @@ int set(const SetCommand& command) {
     std::string when = result ? ticks_words(json["ticks"]) : "from the next tick on; none has begun for 5 s";
     for (const ordered_json& clock : json.value("ended", ordered_json::array()))
       when += ", " + clock.get<std::string>() + " has ended";
+    for (const ordered_json& node : json.value("away", ordered_json::array()))
+      when += ", " + printable(node.get<std::string>()) + " takes it once it is back";
     std::string text;
     for (const auto& [key, value] : changes.items())
       text += fmt::format("{}={} {}\n", key, printable(value.get<std::string>()), when);

@@ -4,7 +4,8 @@
 //   running-PID.json  {"version": 1, "pid", "pipeline", "node", "program", "state", "epoch", "elapsed_s", "ticks",
 //                      "nodes": […], "crossings": […]}
 //
-// The file is its user's alone. It is removed when the run is over. One of a process that died is removed by whoever reads it.
+// The file is its user's alone. It is removed when the run is over. One of a process that died is removed by whoever
+// reads it.
 #pragma once
 
 #include <condition_variable>

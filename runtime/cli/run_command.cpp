@@ -187,9 +187,7 @@ class LiveRun {
     run.elapsed_s = [begun = std::chrono::steady_clock::now()] {
       return std::chrono::duration<double>(std::chrono::steady_clock::now() - begun).count();
     };
-    run.set = [this](const std::vector<exec::ParamChange>& changes, const exec::ChangesTaken& taken) {
-      set(changes, taken);
-    };
+    run.set = [this](const std::vector<exec::ParamChange>& changes, const serve::SetDone& done) { set(changes, done); };
     run.stop = [this] { stop_by_control(); };
     run.add_stream = [this](const std::string& set, const graph::Stream& stream, exec::StreamDone done) {
       streams()->add(set, stream, std::move(done));
@@ -397,7 +395,7 @@ class LiveRun {
     progress_.message("stopped by `millrace stop` or another client: no more ticks; waiting for " + in_flight(calls));
   }
 
-  void set(const std::vector<exec::ParamChange>& changes, const exec::ChangesTaken& taken) {
+  void set(const std::vector<exec::ParamChange>& changes, const serve::SetDone& done) {
     const std::shared_ptr<exec::Run> run = running();
     if (!run)
       throw Failure(Error{code::parameter_not_live,
@@ -406,7 +404,12 @@ class LiveRun {
                           {"the run has not begun: its nodes have not met"},
                           "",
                           ""});
-    run->set(changes, taken);
+    if (node_)
+      node_->set(run, changes, [done](const node::ChangesAnswer& answer) {
+        done({answer.ticks, answer.away, answer.error});
+      });
+    else
+      run->set(changes, [done](const std::vector<exec::TickOfClock>& ticks) { done({ticks}); });
   }
 
   void withdraw_control() {

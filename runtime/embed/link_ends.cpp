@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <utility>
 
 #include "exec/state.h"
 #include "observe/error.h"
@@ -15,6 +16,8 @@ static_assert(net::kCauseLink == static_cast<net::Cause>(exec::Cause::link));
 static_assert(net::kCauseAway == static_cast<net::Cause>(exec::Cause::away));
 static_assert(net::kCauseLost == static_cast<net::Cause>(exec::Cause::lost));
 static_assert(static_cast<uint32_t>(exec::Cause::count) <= net::kCausesMax);
+static_assert(exec::kLiveChangesMax <= net::kChangesMax && exec::kLiveTextBytesMax <= net::kChangeTextBytesMax &&
+              exec::kLiveNameBytesMax <= net::kChangeNameBytesMax);
 
 // ---- parcels -------------------------------------------------------------------------------------------------------
 
@@ -47,6 +50,9 @@ bool LinkDeparture::next(net::Parcel& parcel) {
     const exec::ParcelValue& value = parcel_.values[v];
     parcel.values[v] = {value.value, value.data, value.cause};
   }
+  for (exec::LiveChange& change : parcel_.changes)
+    parcel.changes.push_back({change.epoch, change.index, change.number, std::move(change.handler),
+                              std::move(change.param), std::move(change.text)});
   last_ = parcel.tick;
   has_last_ = true;
   return true;
@@ -73,6 +79,9 @@ void LinkArrival::arrive(const net::Parcel& parcel) {
     const net::Value& value = parcel.values[v];
     parcel_.values[v] = {value.value, value.data, value.cause};
   }
+  parcel_.changes.clear();
+  for (const net::Change& change : parcel.changes)
+    parcel_.changes.push_back({change.epoch, change.index, change.number, change.handler, change.param, change.text});
   arrival_.arrive(parcel_);
 }
 

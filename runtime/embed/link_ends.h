@@ -33,6 +33,7 @@ class LinkDeparture final : public net::Departure {
   bool next(net::Parcel& parcel) override;
   void let_go(const net::Parcel& parcel, bool acknowledged) override;
   int64_t passed_ns() const override { return departure_.passed_ns(); }
+  void peer_begins() override { departure_.tell_changes_again(); }
   // Once it has grown, next() may have another parcel.
   uint64_t made() const { return departure_.made(); }
   bool is_held_up() const { return departure_.is_held_up(); }

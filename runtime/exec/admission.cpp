@@ -14,6 +14,7 @@
 #include "exec/fill_tick.h"
 #include "exec/firing.h"
 #include "exec/group.h"
+#include "exec/live_changes.h"
 #include "exec/reader.h"
 #include "exec/settle.h"
 #include "exec/stream_epochs.h"
@@ -101,8 +102,12 @@ void admit_changes(PaceRun& pace, uint64_t index, bool asked) {
       others.push_back(std::move(change));
       continue;
     }
-    change.at_index = index;
+    // One that came from another node keeps its own: other paces here may not be there yet.
+    if (change.at_index == UINT64_MAX) change.at_index = index;
     change.number = admitted++;
+    const plan::Plan& plan = run.epoch.plan;
+    if (plan.is_over_nodes() && pace.index == pace.plan->clock && plan.handlers[change.handler].node != plan.node)
+      send_change(run, pace.plan->clock, run.epoch.number + pace.epochs_over.load(std::memory_order_relaxed), change);
     if (change.request) run.changes_untold.store(true, std::memory_order_relaxed);
     run.changes.push_back(std::move(change));
   }

@@ -76,18 +76,6 @@ const plugin::HandlerInfo::Param& find_param(const std::string& handler, const p
   throw Failure(Error{code::parameter_not_live, what, {}, {why}, "", ""});
 }
 
-// A change takes effect on a tick that this node begins, so that it can be said and replayed.
-void check_node(const RunState& run, const plan::HandlerPlan& handler, const std::string& param) {
-  const plan::Plan& plan = run.epoch.plan;
-  if (!plan.is_over_nodes()) return;
-  const std::string what = param + " of " + handler.name + " cannot be changed on this node";
-  if (handler.node != plan.node) refuse_live(what, handler.name + " runs on node \"" + plan.nodes[handler.node] + "\"");
-  const uint32_t home = plan.home_of(handler.clock);
-  if (home != plan.node)
-    refuse_live(
-        what, "its clock begins its ticks on node \"" + plan.nodes[home] + "\", and live changes do not go over links");
-}
-
 // An edit is told as a person writes it after `millrace set`.
 void check_value(const plugin::HandlerInfo& info, const plugin::HandlerInfo::Param& param, const ParamChange& change) {
   try {
@@ -110,7 +98,6 @@ std::vector<RunState::Change> check_changes(const RunState& run, const std::vect
       const plan::HandlerPlan& handler = plan.handlers[index];
       const plugin::HandlerInfo& info = plan.type_of(handler);
       if (change.param.starts_with("batch")) {
-        check_node(run, handler, change.param);
         check_batch_change(run, handler, change);
         checked.push_back({index, change.param, change.text, UINT64_MAX});
         continue;
@@ -119,12 +106,39 @@ std::vector<RunState::Change> check_changes(const RunState& run, const std::vect
       if (!param.live())
         refuse_live(change.param + " of " + change.handler + " cannot be changed while it runs",
                     "`millrace inspect " + info.type + "` says which parameters are live");
-      check_node(run, handler, change.param);
       check_value(info, param, change);
       checked.push_back({index, change.param, change.text, UINT64_MAX});
     }
   }
   return checked;
+}
+
+std::vector<HomeChanges> by_home(const RunState& run, const std::vector<RunState::Change>& changes) {
+  const plan::Plan& plan = run.epoch.plan;
+  std::vector<HomeChanges> homes;
+  for (const RunState::Change& change : changes) {
+    const plan::HandlerPlan& handler = plan.handlers[change.handler];
+    const uint32_t home = plan.home_of(handler.clock);
+    auto known = std::find_if(homes.begin(), homes.end(), [&](const HomeChanges& one) { return one.node == home; });
+    if (known == homes.end()) known = homes.insert(known, HomeChanges{home, {}, {}});
+    const std::string clock = name_of(plan.clocks[handler.clock]);
+    if (std::find(known->clocks.begin(), known->clocks.end(), clock) == known->clocks.end())
+      known->clocks.push_back(clock);
+    known->changes.push_back({name_now(run, handler), change.param, change.text});
+  }
+  return homes;
+}
+
+void require_home(const RunState& run, const std::vector<RunState::Change>& changes) {
+  const plan::Plan& plan = run.epoch.plan;
+  if (!plan.is_over_nodes()) return;
+  for (const RunState::Change& change : changes) {
+    const plan::HandlerPlan& handler = plan.handlers[change.handler];
+    const uint32_t home = plan.home_of(handler.clock);
+    if (home != plan.node)
+      refuse_live(change.param + " of " + handler.name + " cannot be changed on this node",
+                  "its clock begins its ticks on node \"" + plan.nodes[home] + "\"");
+  }
 }
 
 void ask_for(const RunState& run, std::vector<RunState::Change>& changes, const ChangesTaken& on_taken) {

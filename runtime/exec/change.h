@@ -14,6 +14,12 @@ namespace millrace::exec {
 // that is not there, MR0310 to MR0313 for a parameter or value, MR0316 if it cannot change while this run goes on.
 std::vector<RunState::Change> check_changes(const RunState& run, const std::vector<ParamChange>& changes);
 
+// The same changes, of handlers as they are called now, by the node that begins the ticks of their clock.
+std::vector<HomeChanges> by_home(const RunState& run, const std::vector<RunState::Change>& changes);
+
+// Throws Failure (MR0316) for a change of a clock that begins its ticks on another node.
+void require_home(const RunState& run, const std::vector<RunState::Change>& changes);
+
 // Makes one request of these changes.
 void ask_for(const RunState& run, std::vector<RunState::Change>& changes, const ChangesTaken& on_taken);
 

@@ -8,6 +8,7 @@
 #include <mutex>
 #include <vector>
 
+#include "exec/crossing.h"
 #include "exec/step.h"
 #include "observe/single_writer.h"
 
@@ -69,6 +70,7 @@ struct alignas(64) ChannelRun {
   Drops ticks_left_out{};             // feed: ticks with or without values, by cause
   uint64_t parcels = 0;               // crossing: ticks that the link took, or brought
   uint64_t parcel_bytes = 0;          // crossing: the bytes of those ticks
+  std::vector<LiveChange> untold;     // crossing that departs: changes for its next parcels, by number
   uint64_t lost = 0;                  // crossing: ticks that went with a process of the other node
   std::unique_ptr<Histogram> carried; // crossing that departs: from when the link took a tick until it has arrived
 

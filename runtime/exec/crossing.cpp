@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "exec/channel.h"
+#include "exec/live_changes.h"
 #include "exec/presence.h"
 #include "exec/run.h"
 #include "exec/run_state.h"
@@ -41,6 +42,7 @@ bool Departure::next(Parcel& parcel) {
     parcel.tick = {};
     parcel.tick.epoch = channel_.from->pace->clock->epoch.load();
     parcel.values.clear();
+    parcel.changes.clear();
     return true;
   }
   QueuedTick& tick = channel_.at(channel_.taken++);
@@ -56,9 +58,12 @@ bool Departure::next(Parcel& parcel) {
     if (slot.block) memory::learn_count(*slot.block);
     parcel.values[v] = {slot.value, slot.data, static_cast<uint8_t>(slot.cause)};
   }
+  take_untold(channel_, tick.info, parcel.changes);
   count_parcel(channel_, parcel);
   return true;
 }
+
+void Departure::tell_changes_again() { exec::tell_changes_again(run_, channel_); }
 
 void Departure::let_go(bool lost) {
   {
@@ -129,6 +134,7 @@ ParcelRoom Arrival::room(uint32_t value) {
 void Arrival::arrive(const Parcel& parcel) {
   if (ClockRun& clock = *channel_.to->pace->clock; parcel.end && parcel.tick.epoch > clock.epoch.load())
     note_epoch(run_, clock, parcel.tick.epoch);
+  if (!parcel.changes.empty()) take_in_changes(run_, channel_.to->pace->plan->clock, parcel);
   {
     const std::lock_guard lock(channel_.mutex);
     if (channel_.released) return; // blocks that were asked for stay those of the next parcel

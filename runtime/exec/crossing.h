@@ -10,6 +10,7 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 #include <vector>
 
 #include "memory/ring.h"
@@ -29,6 +30,19 @@ struct ParcelValue {
   uint8_t cause = 0; // why it is empty
 };
 
+// A live change on its way to the nodes of its clock (7.15): it takes effect on the tick of that index. `epoch` is the
+// clock's when it was given that tick, and `number` counts the changes of the clock in that epoch.
+struct LiveChange {
+  uint32_t epoch = 0;
+  uint64_t index = 0, number = 0;
+  std::string handler, param, text;
+};
+
+// As many different parameters of a clock may be changed on other nodes, and as many changes come before one tick.
+inline constexpr size_t kLiveChangesMax = 1024;
+// A longer value is not changed on another node; neither are longer names.
+inline constexpr size_t kLiveTextBytesMax = 4096, kLiveNameBytesMax = 255;
+
 struct Parcel {
   mr_tick_info tick{};
   int64_t begun_ns = INT64_MIN; // when its tick began at the clock's home, in the run's time; INT64_MIN: not measured
@@ -37,6 +51,7 @@ struct Parcel {
   bool end = false;             // no parcel follows; it has no values, and of `tick` the last epoch that has begun
   uint64_t lost = 0;            // ticks before it that went with an earlier process of its node; known where it arrives
   std::vector<ParcelValue> values;
+  std::vector<LiveChange> changes; // up to this tick, which came with none before, by number
 };
 
 // Gives the ticks of one crossing, on the sending side. The run outlives it.
@@ -57,6 +72,8 @@ class Departure {
   void peer_away(bool away);
   // Every parcel that was not taken yet has a later media time than this (8.1). It never falls.
   int64_t passed_ns() const;
+  // The other node is another process, which knows of no changes: it is told those that hold before its first tick.
+  void tell_changes_again();
 
  private:
   RunState& run_;

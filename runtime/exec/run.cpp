@@ -1,10 +1,12 @@
 // Starts a run, drives it to its end and says what it did; see run.h.
 #include "exec/run.h"
 
+#include <set>
 #include <utility>
 
 #include "exec/build.h"
 #include "exec/change.h"
+#include "exec/live_changes.h"
 #include "exec/reader.h"
 #include "exec/region.h"
 #include "exec/report.h"
@@ -208,14 +210,32 @@ bool Run::finished() const { return state_->finished(); }
 void Run::set(const std::vector<ParamChange>& changes, const ChangesTaken& on_taken) {
   RunState& run = *state_;
   std::vector<RunState::Change> checked = check_changes(run, changes);
+  require_home(run, checked);
   if (on_taken) ask_for(run, checked, on_taken);
   {
     const std::lock_guard lock(run.changes_mutex);
+    if (run.epoch.plan.is_over_nodes()) require_goes_over_links(run, checked);
     run.requested.insert(run.requested.end(), checked.begin(), checked.end());
     run.changes_waiting.store(!run.requested.empty());
   }
   run.notify_all(); // heads look before their beats
   give_up_late_changes(run, checked);
+}
+
+std::vector<HomeChanges> Run::by_home(const std::vector<ParamChange>& changes) const {
+  return exec::by_home(*state_, check_changes(*state_, changes));
+}
+
+std::vector<std::string> Run::nodes_of(const std::vector<ParamChange>& changes) const {
+  const plan::Plan& plan = state_->epoch.plan;
+  std::set<uint32_t> nodes;
+  for (const RunState::Change& change : check_changes(*state_, changes))
+    nodes.insert(plan.handlers[change.handler].node);
+  nodes.erase(plan.node);
+  std::vector<std::string> names;
+  if (plan.is_over_nodes())
+    for (const uint32_t node : nodes) names.push_back(plan.nodes[node]);
+  return names;
 }
 
 uint32_t Run::take_place(const std::string& set, const std::string& name) {

@@ -61,6 +61,12 @@ struct TickOfClock {
   std::string clock;
   uint64_t tick;
 };
+// Changes for the clocks that have their home on one node.
+struct HomeChanges {
+  uint32_t node = 0; // index into Plan::nodes
+  std::vector<std::string> clocks;
+  std::vector<ParamChange> changes;
+};
 // The first tick that sees the changes of one call, on each clock that has such handlers.
 using ChangesTaken = std::function<void(const std::vector<TickOfClock>&)>;
 
@@ -184,11 +190,15 @@ class Run {
   // The calls of process and finish that are under way now. Any thread, once start() has returned.
   std::vector<CallUnderWay> calls_under_way() const;
   // Changes live parameters; all changes of one call take effect on the same tick of their clock. All are checked
-  // before any is applied. Throws Failure: MR0301, MR031x. A handler of another node, or of a clock that begins its
-  // ticks on another node, is refused. `on_taken` is called once, when every clock has begun the tick on which they
+  // before any is applied. Throws Failure: MR0301, MR031x. Their handlers may be on other nodes, but their clocks
+  // begin their ticks here. `on_taken` is called once, when every clock has begun the tick on which they
   // take effect; never, if the run ends before. The thread that begins the tick calls it, so it must not wait. Null:
   // nobody asks.
   void set(const std::vector<ParamChange>& changes, const ChangesTaken& on_taken = nullptr);
+  // Checks all of them as set() does, wherever their clocks begin their ticks, and says where that is.
+  std::vector<HomeChanges> by_home(const std::vector<ParamChange>& changes) const;
+  // The nodes on which handlers of these changes are, without this one.
+  std::vector<std::string> nodes_of(const std::vector<ParamChange>& changes) const;
   // Streams that come and go (places.h). A place is taken before the handlers of the stream are made, which learn its
   // number from it. Any thread. Throws Failure as places.h says.
   uint32_t take_place(const std::string& set, const std::string& name);

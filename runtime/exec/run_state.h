@@ -6,6 +6,7 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -14,6 +15,7 @@
 #include "device/device.h"
 #include "device/sim/access_guard.h"
 #include "exec/cluster.h"
+#include "exec/crossing.h"
 #include "exec/epoch.h"
 #include "exec/run.h"
 #include "observe/trace.h"
@@ -94,9 +96,16 @@ class RunState {
   };
   // True for a value of `batch:`, which concerns the handler's group.
   static bool is_of_group(const Change& change) { return change.param.starts_with("batch."); }
+  // Changes for handlers on other nodes, as this node gave or heard them: the last one of each parameter, by number.
+  struct ClockChanges {
+    uint32_t epoch = 0; // the last change's, as the number
+    uint64_t number = 0;
+    std::vector<LiveChange> latest;
+  };
   std::mutex changes_mutex;
-  std::vector<Change> requested; // their tick has not come
-  std::vector<Change> changes;   // by number, so that those of one clock come by index; without those that are taken in
+  std::map<uint32_t, ClockChanges> live_changes; // by clock
+  std::vector<Change> requested;                 // their tick has not come
+  std::vector<Change> changes; // by number, so that those of one clock come by index; without those that are taken in
   std::atomic<size_t> changes_admitted{0};  // head, under changes_mutex: how many there have been
   std::atomic<bool> changes_waiting{false}; // any, under changes_mutex
   std::atomic<bool> changes_untold{false};  // head, under changes_mutex: one in `changes` still has its request

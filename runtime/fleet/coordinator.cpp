@@ -90,6 +90,31 @@ void Coordinator::received(Link link, std::string_view text, int64_t now_ns) {
   const auto* answer = std::get_if<Answer>(&statement);
   const bool is_awaited = answer && node && is_asked(*node) && answer->number == asked_->number;
   if (is_awaited) end_question(answer->body);
+  if (const auto* request = std::get_if<Request>(&statement); request && node) pass_on(*node, *request);
+  if (const auto* reply = std::get_if<Reply>(&statement); reply && node) pass_on(*reply);
+}
+
+// ---- between nodes -------------------------------------------------------------------------------------------------
+
+Coordinator::Node* Coordinator::node_named(const std::string& name) {
+  const auto at = std::find_if(nodes_.begin(), nodes_.end(), [&](const Node& node) { return node.name == name; });
+  return at == nodes_.end() ? nullptr : &*at;
+}
+
+// A node asks in its own name alone.
+void Coordinator::pass_on(const Node& from, const Request& request) {
+  if (request.from != from.name || request.process != from.offer.process) return;
+  const Node* const to = node_named(request.to);
+  if (to && to->is_there())
+    say(to->link, request);
+  else
+    say(from.link, Reply{request.from, request.process, request.number, ""});
+}
+
+// A process that is gone hears nothing, and one that has taken its place did not ask.
+void Coordinator::pass_on(const Reply& reply) {
+  const Node* const to = node_named(reply.to);
+  if (to && to->is_there() && to->offer.process == reply.process) say(to->link, reply);
 }
 
 // ---- offers --------------------------------------------------------------------------------------------------------

@@ -25,6 +25,7 @@
 //   a node's process is a new one                if it is no home and no clock waits for it: it gets the same brief and
 //                                                is started with the same zero; else all end (MR0806)
 //   something takes long on a node               the others are told what its run waits for
+//   a node asks another one (request)            it is asked; if it is not there, the reply says so
 //
 // Two processes with the name of one node: the later one gets its place if the earlier one is not heard any more, which
 // takes up to 3 s to see, and is refused else. A process that has lost its place is refused too (MR0809).
@@ -162,6 +163,9 @@ class Coordinator {
   void take(Link link, const Offer& offer, int64_t now_ns);
   void take(Node& node, const State& state, int64_t now_ns);
   void take(const Node& node, const StreamOver& over);
+  void pass_on(const Node& from, const Request& request);
+  void pass_on(const Reply& reply);
+  Node* node_named(const std::string& name);
   void take_newcomer(Node& node, int64_t now_ns);
   void refuse_second(Link link, const std::string& node);
   void take_process(Node& node, Link link, const Offer& offer, int64_t now_ns);

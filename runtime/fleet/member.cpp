@@ -44,6 +44,14 @@ void Member::received(std::string_view text) {
     event.text = question->body;
     event.number = question->number;
   }
+  if (const auto* request = std::get_if<Request>(&statement); request && request->to == offer_.node)
+    events_.add(Event::Type::request).request = *request;
+  const auto* reply = std::get_if<Reply>(&statement);
+  if (reply && reply->to == offer_.node && reply->process == offer_.process) {
+    Event& event = events_.add(Event::Type::reply);
+    event.text = reply->body;
+    event.number = reply->number;
+  }
 }
 
 void Member::take(const Brief& brief) {

@@ -38,6 +38,8 @@ class Member {
       prepare,     // compile and make ready `brief`; answer by prepared() or unable(), at once or later
       drop,        // the part that was prepared is not wanted any more
       question,    // `text` about a handler of this node; answer by answered(number)
+      request,     // `request` of a node; answer by reply(), at once or later. It may come twice
+      reply,       // `text` to the request `number` of this process
       start,       // the run begins at `zero_ns` of the coordinator's clock
       stop,        // the run's sources are to end
       waits,       // `lines`: what the runs of other nodes wait for now, "on gpu: …"
@@ -47,7 +49,8 @@ class Member {
     };
     Type type{};
     std::string text;
-    uint64_t number = 0; // question
+    uint64_t number = 0; // question, reply
+    Request request;
     Brief brief;
     int64_t zero_ns = 0;
     std::optional<RunFailure> failure;
@@ -70,6 +73,9 @@ class Member {
   void finished(std::string report, std::string trace = "");
   void waits(std::vector<std::string> lines); // its run waits for these now; none: it goes on
   void answered(uint64_t question, std::string body);
+  // To other nodes, while the coordinator is there; else nothing is said.
+  void ask(const Request& request) { say(request); }
+  void reply(const Reply& reply) { say(reply); }
 
   int64_t next_timer() const;
   void on_time(int64_t now_ns);

@@ -109,6 +109,20 @@ json to_json(const Answer& answer, BodyWriter& bodies) {
   return {{"answer", {{"number", answer.number}, {"body", bodies.add(answer.body)}}}};
 }
 
+json to_json(const Request& request, BodyWriter& bodies) {
+  return {{"request",
+           {{"from", request.from},
+            {"to", request.to},
+            {"process", request.process},
+            {"number", request.number},
+            {"body", bodies.add(request.body)}}}};
+}
+
+json to_json(const Reply& reply, BodyWriter& bodies) {
+  return {{"reply",
+           {{"to", reply.to}, {"process", reply.process}, {"number", reply.number}, {"body", bodies.add(reply.body)}}}};
+}
+
 // ---- from JSON -----------------------------------------------------------------------------------------------------
 
 const json& field(const json& object, const char* key) {
@@ -257,6 +271,21 @@ StreamOver read_stream_over(const json& object) {
   return over;
 }
 
+std::string request_body(const json& object, BodyReader& bodies) {
+  if (number<uint64_t>(object, "body") > kRequestBytesMax) throw Refused{"body has more than 128 KiB"};
+  return bodies.take(object, "body");
+}
+
+Request read_request(const json& object, BodyReader& bodies) {
+  return {text(object, "from"), text(object, "to"), number<uint64_t>(object, "process"),
+          number<uint64_t>(object, "number"), request_body(object, bodies)};
+}
+
+Reply read_reply(const json& object, BodyReader& bodies) {
+  return {text(object, "to"), number<uint64_t>(object, "process"), number<uint64_t>(object, "number"),
+          request_body(object, bodies)};
+}
+
 Statement read_kind(const std::string& kind, const json& object, BodyReader& bodies) {
   if (kind == "offer") return read_offer(object, bodies);
   if (kind == "state") return read_state(object, bodies);
@@ -265,7 +294,9 @@ Statement read_kind(const std::string& kind, const json& object, BodyReader& bod
   if (kind == "stream") return read_stream_over(object);
   if (kind == "question") return Question{number<uint64_t>(object, "number"), bodies.take(object, "body")};
   if (kind == "answer") return Answer{number<uint64_t>(object, "number"), bodies.take(object, "body")};
-  throw Refused{"its key is none of offer, state, brief, order, stream, question and answer"};
+  if (kind == "request") return read_request(object, bodies);
+  if (kind == "reply") return read_reply(object, bodies);
+  throw Refused{"its key is none of offer, state, brief, order, stream, question, answer, request and reply"};
 }
 
 Statement read(std::string_view text) {

@@ -21,13 +21,20 @@
 //   question  coordinator to member: about a handler of the member
 //   answer    member to coordinator: to the question with the same number
 //
+// While they run, a node may ask another one, by way of the coordinator. A request says who asks, so that a request
+// that comes twice is carried out once:
+//
+//   request   member to coordinator, and on to the node that it is to
+//   reply     that node to coordinator, and on to the process that asked; without a body: the node is not there
+//
 // A text is one line of JSON, and then the statement's bodies as they are. The JSON has the bytes of each body:
 //
 //   {"brief":{"body":4711,"epoch":1,"hash":"5f0c…"}}
 //   4,711 bytes
 //
-// Bodies are what offers, briefs, parts, reports, traces, questions and answers are about. This folder passes them on
-// and does not read them. So a body of a megabyte costs a copy at each end, and no reading of JSON within JSON.
+// Bodies are what offers, briefs, parts, reports, traces, questions, answers, requests and replies are about. This
+// folder passes them on and does not read them. So a body of a megabyte costs a copy at each end, and no reading of
+// JSON within JSON.
 #pragma once
 
 #include <cstdint>
@@ -125,7 +132,24 @@ struct Answer {
   std::string body;
 };
 
-using Statement = std::variant<Offer, State, Brief, Order, StreamOver, Question, Answer>;
+struct Request {
+  std::string from, to; // nodes
+  uint64_t process = 0; // that asks
+  uint64_t number = 0;  // counts the process's requests from 1 on
+  std::string body;
+};
+
+struct Reply {
+  std::string to;       // the node that asked
+  uint64_t process = 0; // and its process
+  uint64_t number = 0;  // the request's
+  std::string body;     // "": the node that was asked is not there
+};
+
+// Changes of parameters: the control socket takes no longer ones.
+inline constexpr size_t kRequestBytesMax = size_t{128} << 10;
+
+using Statement = std::variant<Offer, State, Brief, Order, StreamOver, Question, Answer, Request, Reply>;
 
 // True if lists and objects of the JSON lie more than `most` deep in each other. Code that writes such a text again
 // calls itself for each level.

@@ -40,6 +40,13 @@ struct Gap {
 
 constexpr uint64_t kNoIndex = ~uint64_t{0};
 
+// A live change (7.15): it takes effect on the tick of that index, and comes before the first parcel from there on.
+struct Change {
+  uint32_t epoch = 0;             // the clock's when the change was given its tick
+  uint64_t index = 0, number = 0; // `number` counts the changes of the clock in that epoch
+  std::string handler, param, text;
+};
+
 struct Parcel {
   mr_tick_info tick{};          // deadline_ns on the run's time
   int64_t begun_ns = 0;         // when the tick began at its home, on the run's time; INT64_MIN: not measured
@@ -51,7 +58,8 @@ struct Parcel {
   uint8_t value_count = 0;
   std::array<Gap, kGapCausesMax> gaps{}; // their ticks add up to tick.index - previous - 1
   std::array<Value, kValuesMax> values{};
-  uint64_t token = 0; // for whoever gave it
+  uint64_t token = 0;          // for whoever gave it
+  std::vector<Change> changes; // that take effect on this tick, or did before; by number
 
   // As a new one, but for values and gaps beyond the counts.
   void clear() {
@@ -63,6 +71,7 @@ struct Parcel {
     lost = 0;
     gap_count = value_count = 0;
     token = 0;
+    changes.clear();
   }
 };
 
@@ -78,6 +87,8 @@ class Departure {
   virtual void let_go(const Parcel& parcel, bool acknowledged) = 0;
   // Every parcel that was not taken yet has a later media time than this. It never falls.
   virtual int64_t passed_ns() const = 0;
+  // Another process is the peer, or the first: it has none of the changes that came with earlier parcels.
+  virtual void peer_begins() {}
 };
 
 // The block that one value's bytes go into.

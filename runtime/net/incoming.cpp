@@ -2,6 +2,8 @@
 #include "net/incoming.h"
 
 #include <algorithm>
+#include <tuple>
+#include <utility>
 
 #include "net/value_record.h"
 
@@ -21,6 +23,7 @@ void Incoming::begin_pairing() {
 void Incoming::close() {
   is_open_ = false;
   in_parcel_ = false;
+  changes_.clear();
 }
 
 Open Incoming::open() {
@@ -37,16 +40,44 @@ Open Incoming::open() {
   return open;
 }
 
-Fault Incoming::read_tick(const Head& head, Bytes body) {
+Fault Incoming::check_next(const Head& head) const {
   if (!is_open_ || in_parcel_) return Fault::unexpected;
   if (ended_) return Fault::after_end;
   if (head.number != expected_) return Fault::number;
-  if (head.number >= told_.credit) return Fault::credit;
+  return head.number >= told_.credit ? Fault::credit : Fault::none;
+}
+
+Fault Incoming::read_change(const Head& head, Bytes body) {
+  if (const Fault fault = check_next(head); fault != Fault::none) return fault;
+  if (head.at != changes_.size()) return Fault::place; // there are at most kChangesMax: the head was checked
+  Change change;
+  if (const Fault fault = net::read_change(body, change); fault != Fault::none) return fault;
+  if (!changes_.empty()) {
+    const Change& before = changes_.back();
+    if (std::tie(change.epoch, change.number) <= std::tie(before.epoch, before.number)) return Fault::number;
+  }
+  changes_.push_back(std::move(change));
+  return Fault::none;
+}
+
+// A change comes with the first parcel that it is for.
+Fault Incoming::check_changes() {
+  if (parcel_.end && !changes_.empty()) return Fault::unexpected;
+  for (const Change& change : changes_)
+    if (std::tie(change.epoch, change.index) > std::tie(parcel_.tick.epoch, parcel_.tick.index)) return Fault::index;
+  parcel_.changes.swap(changes_);
+  changes_.clear();
+  return Fault::none;
+}
+
+Fault Incoming::read_tick(const Head& head, Bytes body) {
+  if (const Fault fault = check_next(head); fault != Fault::none) return fault;
   parcel_.clear();
   parcel_.end = head.type == RecordType::end;
   ByteReader reader(body);
   if (const Fault fault = net::read_tick(reader, parcel_); fault != Fault::none) return fault;
   if (const Fault fault = check_order(); fault != Fault::none) return fault;
+  if (const Fault fault = check_changes(); fault != Fault::none) return fault;
   if (const Fault fault = read_values(reader); fault != Fault::none) return fault;
   in_parcel_ = true;
   value_ = 0;

@@ -26,7 +26,8 @@ class Incoming {
   Open open();
   bool is_open() const { return is_open_; }
 
-  // TICK or END. A fault ends the connection.
+  // CHANGE, TICK or END. A fault ends the connection.
+  Fault read_change(const Head& head, Bytes body);
   Fault read_tick(const Head& head, Bytes body);
   // The place of DATA's body.
   Fault begin_data(const Head& head, std::span<std::byte>& target);
@@ -52,6 +53,8 @@ class Incoming {
 
  private:
   uint64_t credit() const { return arrival_.credit() - arrived_before_; }
+  Fault check_next(const Head& head) const;
+  Fault check_changes();
   Fault read_values(ByteReader& reader);
   Fault check_order();
   void finish_values();
@@ -70,6 +73,7 @@ class Incoming {
   uint64_t at_ = 0;
   uint64_t chunk_ = 0;
   Parcel parcel_;
+  std::vector<Change> changes_; // that came before it
   // The tick before, of this pairing or of an earlier one.
   bool has_last_ = false, last_is_of_pairing_ = false;
   uint32_t last_epoch_ = 0;

@@ -37,6 +37,9 @@ inline constexpr uint64_t kValueBytesMax = 256 * kMiB; // one value: twice an 8K
 inline constexpr uint32_t kCausesMax = 32;             // numbers of causes, of which a few are in use
 inline constexpr uint32_t kGapCausesMax = 8;           // causes that one gap between two parcels may have
 inline constexpr size_t kCrossingNameBytesMax = 96;    // "main/0>gpu"
+inline constexpr size_t kChangesMax = 1024;            // live changes before one parcel: one of each parameter
+inline constexpr size_t kChangeNameBytesMax = 255;     // the name of a handler or a parameter
+inline constexpr size_t kChangeTextBytesMax = 4096;    // a value; a line of text on a picture is shorter
 inline constexpr size_t kSentenceBytesMax = 512;       // in REFUSE and GOAWAY
 
 // ---- messages ------------------------------------------------------------------------------------------------------

@@ -9,9 +9,9 @@
 namespace millrace::net {
 namespace {
 
-// A TICK with all values full.
+// A TICK with all values full, or a CHANGE.
 size_t tick_bytes_most(const CrossingPlan& plan) {
-  return kTickBytesMax + plan.formats.size() * (1 + kValueRecordBytesMax);
+  return std::max<size_t>(kTickBytesMax + plan.formats.size() * (1 + kValueRecordBytesMax), kChangeBytesMax);
 }
 
 Bytes bytes_of(const Value& value) {
@@ -30,6 +30,7 @@ void Outgoing::begin_pairing() {
   release(taken_, false);
   acknowledged_ = next_ = taken_ = credit_ = gave_ = 0;
   close();
+  departure_.peer_begins();
   if (!ended_) return;
   held(0) = end_;
   taken_ = 1;
@@ -39,6 +40,7 @@ void Outgoing::begin_pairing() {
 void Outgoing::close() {
   is_open_ = false;
   in_parcel_ = false;
+  change_ = 0;
   has_told_ = false;
 }
 
@@ -57,6 +59,7 @@ Fault Outgoing::open(const Open& open) {
   // A parcel may be acknowledged once it was given to this connection: until then its bytes are still to be read here.
   next_ = gave_ = open.expected;
   in_parcel_ = false;
+  change_ = 0;
   is_open_ = true;
   return Fault::none;
 }
@@ -75,6 +78,7 @@ bool Outgoing::take() {
   parcel.clear();
   if (!departure_.next(parcel)) return false;
   MR_ASSERT(parcel.value_count == (parcel.end ? 0 : plan_.formats.size()), "a parcel has the values of its crossing");
+  MR_ASSERT(parcel.changes.size() <= kChangesMax, "a parcel has no more changes than a link carries");
   // A handler's mistake costs its own value, and not the link: the reader would refuse the whole connection.
   for (uint8_t i = 0; i < parcel.value_count; ++i) {
     Value& value = parcel.values[i];
@@ -98,13 +102,23 @@ Outgoing::Wrote Outgoing::write_next(Outbox& outbox, bool takes_new, size_t chun
     if (!outbox.has_room(tick_bytes_most(plan_))) return Wrote::no_room;
     if (next_ == taken_ && !(takes_new && take())) return Wrote::nothing;
     if (next_ >= credit_) return Wrote::nothing; // an end that another process is to learn of
-    write_tick_record(outbox);
+    if (change_ < held(next_).changes.size())
+      write_change_record(outbox);
+    else
+      write_tick_record(outbox);
     return Wrote::record;
   }
   const Bytes chunk = next_chunk();
   if (chunk.size() > chunk_bytes_most || !outbox.has_room(0)) return Wrote::no_room;
   write_chunk(outbox, chunk);
   return Wrote::record;
+}
+
+void Outgoing::write_change_record(Outbox& outbox) {
+  ByteWriter body = outbox.body(kChangeBytesMax);
+  write_change(held(next_).changes[change_], body);
+  outbox.add({RecordType::change, 0, plan_.number, 0, next_, change_}, body);
+  ++change_;
 }
 
 void Outgoing::write_tick_record(Outbox& outbox) {
@@ -133,6 +147,7 @@ void Outgoing::finish_parcel(Outbox& outbox) {
   if (value_ < held(next_).value_count) return;
   outbox.mark(plan_.number, next_);
   in_parcel_ = false;
+  change_ = 0;
   ++next_;
 }
 

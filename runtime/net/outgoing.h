@@ -69,6 +69,7 @@ class Outgoing {
   Parcel& held(uint64_t number) { return held_[number % plan_.depth]; }
   bool take();
   void release(uint64_t before, bool acknowledged);
+  void write_change_record(Outbox& outbox);
   void write_tick_record(Outbox& outbox);
   Bytes next_chunk();
   void write_chunk(Outbox& outbox, Bytes chunk);
@@ -83,6 +84,7 @@ class Outgoing {
   bool ended_ = false;
   Parcel end_; // kept, so that another process of the peer learns of it too
   // The parcel `next_` while it is being written.
+  uint32_t change_ = 0; // those before it were written
   bool in_parcel_ = false;
   uint32_t value_ = 0;
   uint64_t at_ = 0;

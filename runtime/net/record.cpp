@@ -31,8 +31,10 @@ constexpr Shape kShapes[] = {
     {"GOAWAY", kFarewellBytesLeast, kFarewellBytesMax, false, false, false},
     {"REFUSE", kFarewellBytesLeast, kFarewellBytesMax, false, false, false},
     {"MESSAGE", 1, kMessageChunkBytes, false, true, true, kLastChunk},
+    {"CHANGE", kChangeBytesLeast, kChangeBytesMax, true, true, true},
 };
 static_assert(std::size(kShapes) == kRecordTypeLast + 1);
+static_assert(kChangeBytesMax <= kSmallBodyBytesMax);
 static_assert(kStateEntryBytes * kStateEntriesMax <= kSmallBodyBytesMax);
 
 // Without control characters. A terminal gets it through printable(), which looks at the rest.
@@ -86,6 +88,7 @@ Fault read_head(std::span<const std::byte, kHeadBytes> bytes, Head& head) {
   if (head.number != 0 && !shape.has_number) return Fault::field;
   if (head.at != 0 && !shape.has_place) return Fault::field;
   if (head.type == RecordType::message) return check_chunk(head);
+  if (head.type == RecordType::change) return head.at < kChangesMax ? Fault::none : Fault::place;
   if (uint64_t{head.at} + head.length > kValueBytesMax) return Fault::place;
   return Fault::none;
 }
@@ -258,6 +261,39 @@ Fault read_tick(ByteReader& reader, Parcel& parcel) {
   parcel.value_count = reader.get<uint8_t>();
   if (!reader.good()) return Fault::body_short;
   return parcel.value_count <= kValuesMax ? Fault::none : Fault::which_value;
+}
+
+void write_change(const Change& change, ByteWriter& writer) {
+  writer.put(change.epoch);
+  writer.put(change.index);
+  writer.put(change.number);
+  writer.put(static_cast<uint8_t>(change.handler.size()));
+  writer.put_text(change.handler);
+  writer.put(static_cast<uint8_t>(change.param.size()));
+  writer.put_text(change.param);
+  writer.put(static_cast<uint16_t>(change.text.size()));
+  writer.put_text(change.text);
+}
+
+Fault read_change(Bytes body, Change& change) {
+  ByteReader reader(body);
+  change.epoch = reader.get<uint32_t>();
+  change.index = reader.get<uint64_t>();
+  change.number = reader.get<uint64_t>();
+  const Bytes handler = reader.take(reader.get<uint8_t>());
+  const Bytes param = reader.take(reader.get<uint8_t>());
+  const Bytes text = reader.take(reader.get<uint16_t>());
+  if (!reader.good()) return Fault::body_short;
+  if (!reader.at_end()) return Fault::body_long;
+  if (change.index == kNoIndex) return Fault::index;
+  if (change.number == 0) return Fault::number;
+  const bool has_zero = std::find(text.begin(), text.end(), std::byte{0}) != text.end(); // a C string ends there
+  if (handler.empty() || param.empty() || !is_sentence(handler) || !is_sentence(param)) return Fault::text;
+  if (text.size() > kChangeTextBytesMax || has_zero) return Fault::text;
+  change.handler = text_of(handler);
+  change.param = text_of(param);
+  change.text = text_of(text);
+  return Fault::none;
 }
 
 void write_state_entry(const StateEntry& entry, ByteWriter& writer) {

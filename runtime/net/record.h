@@ -12,8 +12,9 @@
 //
 // A connection carries, in this order: HELLO (by the side that dialled) and WELCOME; then on the control connection
 // STATE, PING, PONG, MESSAGE, GOAWAY, REFUSE, and on a data connection OPEN (from the reader of each crossing), then
-// TICK with its DATA, or END. A data connection has a number, which its HELLO says; PONG says how many bytes of each
-// have come. MESSAGE is a chunk of a document of `fleet` (messages.h), whose bytes have no meaning here.
+// CHANGE before the TICK that it is for, TICK with its DATA, or END. A data connection has a number, which its HELLO
+// says; PONG says how many bytes of each have come. MESSAGE is a chunk of a document of `fleet` (messages.h), whose
+// bytes have no meaning here.
 //
 //   type u8 | flags u8 | crossing u16 | length u32 | number u64 | at u32 | crc u32        24 bytes
 //
@@ -23,7 +24,8 @@
 //  - `length` is at most kChunkBytesMax for DATA, kMessageChunkBytes for MESSAGE, kSmallBodyBytesMax for the rest, and
 //    exact for types of a fixed size and for a MESSAGE that is not the last of its message.
 //  - `number` counts the parcels of a crossing, or the messages of a connection, without gaps.
-//  - `at` is the first byte of DATA within its value, or of MESSAGE within its message.
+//  - `at` is the first byte of DATA within its value, or of MESSAGE within its message, or counts the CHANGEs before
+//    one parcel from 0 on.
 //  - Both are 0 in types that have no use for them, and so are flags that a type does not have.
 //  - A record has one spelling: what is read and written again is the same bytes.
 //
@@ -59,8 +61,9 @@ enum class RecordType : uint8_t {
   go_away = 10,
   refuse = 11,
   message = 12,
+  change = 13,
 };
-inline constexpr uint8_t kRecordTypeLast = 12;
+inline constexpr uint8_t kRecordTypeLast = 13;
 const char* name_of(RecordType type);
 
 struct Head {
@@ -68,8 +71,8 @@ struct Head {
   uint8_t flags = 0; // DATA: which value; MESSAGE: kLastChunk
   uint16_t crossing = 0;
   uint32_t length = 0;
-  uint64_t number = 0; // TICK, DATA, END, MESSAGE
-  uint32_t at = 0;     // DATA, MESSAGE
+  uint64_t number = 0; // TICK, DATA, END, MESSAGE; CHANGE: of the parcel that follows
+  uint32_t at = 0;     // DATA, MESSAGE, CHANGE
 };
 inline constexpr uint8_t kLastChunk = 1; // the chunk ends its message
 
@@ -134,6 +137,13 @@ Fault read_tick(ByteReader& reader, Parcel& parcel); // leaves the reader at the
 // A value begins with one byte: 0 for an empty one, then its cause; 1 for one that has a record (value_record.h).
 inline constexpr uint8_t kValueEmpty = 0, kValueFull = 1;
 void write_values(const Parcel& parcel, ByteWriter& writer);
+
+// ---- CHANGE --------------------------------------------------------------------------------------------------------
+
+inline constexpr uint32_t kChangeBytesLeast = 4 + 8 + 8 + 1 + 1 + 1 + 1 + 2;
+inline constexpr uint32_t kChangeBytesMax = kChangeBytesLeast - 2 + 2 * kChangeNameBytesMax + kChangeTextBytesMax;
+void write_change(const Change& change, ByteWriter& writer);
+Fault read_change(Bytes body, Change& change);
 
 // ---- STATE ---------------------------------------------------------------------------------------------------------
 

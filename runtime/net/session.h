@@ -16,7 +16,7 @@
 //   greeting, of the dialler       WELCOME, REFUSE
 //   greeting, control, accepted    any that may come when it is up: with it the connection is up
 //   up, control                    STATE, PING, PONG, MESSAGE, GOAWAY, REFUSE
-//   up, data                       OPEN, TICK, DATA, END, REFUSE
+//   up, data                       OPEN, CHANGE, TICK, DATA, END, REFUSE
 //   down, dialling, closing        nothing is read
 //
 // Presence is measured on the control connection alone: suspect after 1.5 s of silence, away after 3 s. A peer that is

@@ -144,6 +144,11 @@ Fault Session::read_data_lane(uint32_t lane) {
       if (!crossing) return Fault::crossing;
       return crossing->read_tick(head, body);
     }
+    case RecordType::change: {
+      Incoming* const crossing = on_lane(incoming_, head.crossing, lane);
+      if (!crossing) return Fault::crossing;
+      return crossing->read_change(head, body);
+    }
     default: return Fault::unexpected;
   }
 }

@@ -49,6 +49,7 @@ Meeting::Meeting(MeetingOptions options, const device::Timeline& machine_time, R
       time_(time),
       member_({name_, process_, options_.program, options_.pipeline, options_.offer, options_.canonical},
               options_.nodes[0], options_.patience_ns),
+      requests_(name_, process_),
       links_(kOwnLink) {
   if (coordinates()) {
     fleet::CoordinatorOptions made;
@@ -308,6 +309,7 @@ void Meeting::look_at_time() {
     if (start_ns_) start(*start_ns_);
     look_at_compile(now);
     look_at_patience(now);
+    look_at_requests(now);
     look_at_second(now);
     say_prepared();
     if (coordinates()) coordinator_->on_time(now);
@@ -501,6 +503,8 @@ bool Meeting::look_at_member() {
       }
       add({.type = Task::Type::answer, .number = event.number, .text = std::move(event.text)});
       break;
+    case Type::request: take(event.request); break;
+    case Type::reply: requests_.replied(event.number, event.text); break;
     case Type::drop: add({.type = Task::Type::drop}); break;
     case Type::start: start(event.zero_ns); break;
     case Type::stop: add({.type = Task::Type::stop}); break;
@@ -582,6 +586,40 @@ void Meeting::stream_failed(const fleet::RunFailure& failure) {
 }
 void Meeting::finished(const std::string& report, const std::string& trace) {
   then_look([this, report, trace] { member_.finished(report, trace); });
+}
+
+// The node has carried it out, is about to, or does so now.
+void Meeting::take(const fleet::Request& request) {
+  switch (requests_.take(request)) {
+    case Requests::Taken::anew: return add({.type = Task::Type::request, .request = request});
+    case Requests::Taken::replied: return member_.reply(requests_.reply_to(request));
+    case Requests::Taken::under_way:
+    case Requests::Taken::too_many: return; // it is said again
+  }
+}
+
+void Meeting::look_at_requests(int64_t now_ns) {
+  if (coordinator_peer_ && coordinator_peer_->is_away) return requests_.give_up();
+  for (const fleet::Request& request : requests_.due(now_ns)) member_.ask(request);
+}
+
+void Meeting::request(const std::string& to, const std::string& body, const Requests::Done& done) {
+  then_look([this, to, body, done] { member_.ask(requests_.ask(to, body, done, now_ns())); });
+}
+
+void Meeting::reply(const fleet::Reply& reply) {
+  then_look([this, reply] {
+    requests_.reply(reply);
+    member_.reply(reply);
+  });
+}
+
+std::vector<std::string> Meeting::away_of(const std::vector<std::string>& nodes) {
+  std::vector<std::string> away;
+  for (const PeerLook& peer : look_around().peers)
+    if (peer.link.state == "away" && std::find(nodes.begin(), nodes.end(), peer.link.node) != nodes.end())
+      away.push_back(peer.link.node);
+  return away;
 }
 
 void Meeting::waits(const std::vector<std::string>& lines) {

@@ -28,6 +28,7 @@
 #include "net/system/tls.h"
 #include "node/fleet_look.h"
 #include "node/peers.h"
+#include "node/requests.h"
 #include "node/run_time.h"
 #include "observe/report.h"
 
@@ -39,6 +40,7 @@ struct Task {
     compile,     // the plan of all, from offers(); answer by compiled() or refuse()
     prepare,     // the part of `brief`; answer by prepared() or unable()
     answer,      // the question `text`; answer by answered()
+    request,     // `request` of a node; answer by reply()
     drop,        // that part is not wanted any more
     start,       // the run's time goes on
     stop,        // sources are to end
@@ -53,6 +55,7 @@ struct Task {
   std::string text{};
   std::optional<fleet::RunFailure> failure{};
   std::optional<Error> error{};
+  fleet::Request request{};
 };
 
 struct MeetingOptions {
@@ -90,6 +93,12 @@ class Meeting {
   void stream_failed(const fleet::RunFailure& failure); // any thread
   void finished(const std::string& report, const std::string& trace);
   void waits(const std::vector<std::string>& lines); // this node's run, for these; any thread
+  void reply(const fleet::Reply& reply);             // any thread
+  // Asks another node, or this one. `done` is called once, by the link's thread; never, if the run is over before. Any
+  // thread.
+  void request(const std::string& to, const std::string& body, const Requests::Done& done);
+  // The nodes of these that are away from this one. Any thread; as look_around().
+  std::vector<std::string> away_of(const std::vector<std::string>& nodes);
   // The whole run is to end, or this node alone where it does not coordinate. Any thread.
   void stop();
 
@@ -185,6 +194,8 @@ class Meeting {
   void say_prepared();
   void look_at_compile(int64_t now_ns);
   void look_at_patience(int64_t now_ns);
+  void look_at_requests(int64_t now_ns);
+  void take(const fleet::Request& request);
   void look_at_second(int64_t now_ns);
   int64_t resume_ns() const;
   void look_at_other(Peer& peer);
@@ -205,6 +216,7 @@ class Meeting {
   std::unique_ptr<fleet::Coordinator> coordinator_; // null: another node coordinates
   fleet::Member member_;
   Peer* coordinator_peer_ = nullptr; // null: this node coordinates
+  Requests requests_;
   fleet::Link links_;
   std::optional<fleet::Brief> brief_; // that the links follow
   bool is_started_ = false, is_over_ = false, has_failed_ = false;

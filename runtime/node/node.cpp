@@ -35,6 +35,8 @@ class Node::Work {
     meeting_->stop();
   }
   void leave_at_once() { meeting_->leave_at_once(); }
+  void set(const std::shared_ptr<exec::Run>& run, const std::vector<exec::ParamChange>& changes,
+           const ChangesAnswered& answered);
   std::vector<LinkReport> links() const { return meeting_->links(); }
   FleetLook look_around() const { return meeting_->look_around(); }
 
@@ -44,6 +46,7 @@ class Node::Work {
   void carry_out(Task& task);
   void compile(uint64_t number);
   void answer(const Task& task);
+  void carry_out(const fleet::Request& request);
   void prepare(const fleet::Brief& brief);
   template <class Refuse>
   void attempt_part(const std::function<void()>& work, Refuse refuse);
@@ -91,6 +94,10 @@ Node::Node(const graph::Graph& graph, const NodeOptions& options, const NodeHook
     : work_(std::make_unique<Work>(graph, options, hooks)) {}
 Node::~Node() = default;
 NodeResult Node::run() { return work_->run(); }
+void Node::set(const std::shared_ptr<exec::Run>& run, const std::vector<exec::ParamChange>& changes,
+               const ChangesAnswered& answered) {
+  work_->set(run, changes, answered);
+}
 void Node::stop() { work_->stop(); }
 void Node::leave_at_once() { work_->leave_at_once(); }
 std::vector<LinkReport> Node::links() const { return work_->links(); }
@@ -189,6 +196,7 @@ void Node::Work::carry_out(Task& task) {
     case Task::Type::compile: return compile(task.number);
     case Task::Type::prepare: return prepare(task.brief);
     case Task::Type::answer: return answer(task);
+    case Task::Type::request: return carry_out(task.request);
     case Task::Type::drop:
       if (composition_) drop_part(); // else the coordinator has compiled anew meanwhile
       return;
@@ -294,6 +302,97 @@ void Node::Work::answer(const Task& task) {
     meeting_->answered(task.number, write_refusal(failure.error()));
   }
 }
+
+// ---- live changes --------------------------------------------------------------------------------------------------
+
+namespace {
+
+// Changes for several clocks, asked of one home after the other. The next one is asked once the one before has
+// answered, so that nothing more is changed after a refusal.
+class ChangesUnderWay : public std::enable_shared_from_this<ChangesUnderWay> {
+ public:
+  ChangesUnderWay(Meeting& meeting, std::vector<std::string> nodes, std::vector<exec::HomeChanges> homes,
+                  Node::ChangesAnswered answered)
+      : meeting_(meeting), nodes_(std::move(nodes)), homes_(std::move(homes)), answered_(std::move(answered)) {}
+
+  void ask_next() {
+    if (homes_.empty()) return answered_(all_);
+    const exec::HomeChanges home = homes_.back();
+    homes_.pop_back();
+    const auto done = [self = shared_from_this(), home](const std::string& reply) { self->take(home, reply); };
+    meeting_.request(nodes_[home.node], write_changes(home.changes), done);
+  }
+
+ private:
+  void take(const exec::HomeChanges& home, const std::string& reply) {
+    ChangesAnswer answer;
+    try {
+      if (reply.empty()) throw Failure(away(home));
+      answer = read_answer(reply, "the answer of " + nodes_[home.node]);
+    } catch (const Failure& failure) {
+      answer.error = failure.error();
+    }
+    if (answer.error) {
+      for (const exec::TickOfClock& tick : all_.ticks)
+        answer.error->notes.push_back("the changes of clock " + tick.clock + " were taken");
+      return answered_(answer);
+    }
+    all_.ticks.insert(all_.ticks.end(), answer.ticks.begin(), answer.ticks.end());
+    for (const std::string& node : answer.away)
+      if (std::find(all_.away.begin(), all_.away.end(), node) == all_.away.end()) all_.away.push_back(node);
+    ask_next();
+  }
+
+  Error away(const exec::HomeChanges& home) const {
+    std::string clocks;
+    for (const std::string& clock : home.clocks) clocks += (clocks.empty() ? "" : ", ") + clock;
+    return {code::parameter_not_live,
+            "nothing is changed now: " + nodes_[home.node] + " cannot be asked, and it begins the ticks of " + clocks,
+            {},
+            {nodes_[home.node] + " or the coordinator " + nodes_[0] + " is away; ask again once it is back"},
+            "",
+            ""};
+  }
+
+  Meeting& meeting_;
+  const std::vector<std::string> nodes_; // by number
+  std::vector<exec::HomeChanges> homes_; // not asked yet
+  const Node::ChangesAnswered answered_;
+  ChangesAnswer all_;
+};
+
+} // namespace
+
+void Node::Work::set(const std::shared_ptr<exec::Run>& run, const std::vector<exec::ParamChange>& changes,
+                     const ChangesAnswered& answered) {
+  std::vector<exec::HomeChanges> homes = run->by_home(changes);
+  const bool is_here = homes.size() == 1 && homes[0].node == number_;
+  if (!is_here) {
+    return std::make_shared<ChangesUnderWay>(*meeting_, names_, std::move(homes), answered)->ask_next();
+  }
+  run->set(changes, [meeting = meeting_.get(), nodes = run->nodes_of(changes), answered](const auto& ticks) {
+    answered({ticks, meeting->away_of(nodes), std::nullopt});
+  });
+}
+
+// Another node asks for changes of clocks whose home is this one, or this one does.
+void Node::Work::carry_out(const fleet::Request& request) {
+  const auto reply = [meeting = meeting_.get(), request](const ChangesAnswer& answer) {
+    meeting->reply({request.from, request.process, request.number, write_answer(answer)});
+  };
+  try {
+    if (!run_ || stage_ != Stage::runs)
+      throw Failure(code::parameter_not_live, "the run on " + name_ + " has not begun, or is over");
+    const std::vector<exec::ParamChange> changes = read_changes(request.body, "the request of " + request.from);
+    run_->set(changes, [meeting = meeting_.get(), nodes = run_->nodes_of(changes), reply](const auto& ticks) {
+      reply({ticks, meeting->away_of(nodes), std::nullopt});
+    });
+  } catch (const Failure& failure) {
+    reply({{}, {}, failure.error()});
+  }
+}
+
+// ---- its part ------------------------------------------------------------------------------------------------------
 
 void Node::Work::prepare(const fleet::Brief& brief) {
   const auto make = [&] {

@@ -18,6 +18,7 @@
 #include "embed/compose.h"
 #include "exec/run.h"
 #include "net/system/endpoint.h"
+#include "node/change_words.h"
 #include "node/documents.h"
 #include "node/fleet_look.h"
 
@@ -63,6 +64,13 @@ class Node {
 
   // Runs the node to the end of the whole run. Throws Failure if the run could not begin.
   NodeResult run();
+  // Changes live parameters of handlers on any node: each is asked of the node that begins the ticks of its clock,
+  // which may be this one. `run` is the one of NodeHooks::running. All are checked before any is asked. Throws Failure
+  // as exec::Run::set() does. `answered` is called once, by any thread, so it must not wait; never, if the run ends
+  // before. Any thread.
+  using ChangesAnswered = std::function<void(const ChangesAnswer&)>;
+  void set(const std::shared_ptr<exec::Run>& run, const std::vector<exec::ParamChange>& changes,
+           const ChangesAnswered& answered);
   // Any thread. On the coordinator: sources end, and with them the run of all. Elsewhere this node leaves.
   void stop();
   // The other nodes hear that this one leaves: its process ends now. Any thread.

@@ -1,5 +1,5 @@
-// Who of the clients of a control socket has a place, who gives way to others, and when. It knows no sockets, and is
-// told the time.
+// The places of a control socket: which clients have one, which give way to others, and when. It knows no sockets, and
+// is told the time.
 //
 //                comes                 says something, and there is room
 //   (nobody) ---------------> arrival ------------------------------------> client ---> gone
@@ -31,7 +31,7 @@ class ClientPlaces {
  public:
   explicit ClientPlaces(const ClientLimits& limits) : limits_(limits) {}
 
-  using Number = uint64_t; // of a client; never given twice
+  using Number = uint64_t; // a client's; never given twice
 
   // The client that has to go for it, if there are too many arrivals.
   std::optional<Number> come(Number client, int64_t now_ms);

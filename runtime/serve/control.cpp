@@ -79,7 +79,7 @@ struct Control::Call {
 struct Control::Method {
   const char* name;
   bool steers;      // needs the role steer
-  bool needs_place; // of those that the transport gives
+  bool needs_place; // the transport gives places
   void (Control::*answer)(Call&);
   std::vector<std::string> params;
 };
@@ -128,9 +128,10 @@ std::vector<exec::ParamChange> changes_of(const Request& request) {
 }
 
 // The answer to `set`, once each clock has taken the changes or has ended.
-std::string set_line(const ordered_json& id, const std::vector<exec::TickOfClock>& ticks) {
+std::string set_line(const ordered_json& id, const SetAnswer& answer) {
+  if (answer.error) return error_line(id, Refused(*answer.error));
   ordered_json taken = ordered_json::object(), ended = ordered_json::array();
-  for (const exec::TickOfClock& tick : ticks) {
+  for (const exec::TickOfClock& tick : answer.ticks) {
     if (tick.tick == exec::kNoTickTook)
       ended.push_back(tick.clock);
     else
@@ -140,6 +141,7 @@ std::string set_line(const ordered_json& id, const std::vector<exec::TickOfClock
     return error_line(id, Refused(RpcCode::over, "what the changes are for ended before a tick took them"));
   ordered_json result = {{"ticks", taken}};
   if (!ended.empty()) result["ended"] = ended;
+  if (!answer.away.empty()) result["away"] = answer.away;
   return result_line(id, result);
 }
 
@@ -232,8 +234,8 @@ void Control::answer_later(Call& call, Ask&& ask) {
 void Control::set(Call& call) {
   const std::vector<exec::ParamChange> changes = changes_of(call.request);
   answer_later(call, [&](uint64_t number) {
-    run_.set(changes, [waiting = waiting_, number](const std::vector<exec::TickOfClock>& ticks) {
-      waiting->answer(number, [&](const ordered_json& id) { return set_line(id, ticks); });
+    run_.set(changes, [waiting = waiting_, number](const SetAnswer& answer) {
+      waiting->answer(number, [&](const ordered_json& id) { return set_line(id, answer); });
     });
   });
 }

@@ -3,7 +3,7 @@
 //
 //   hello {protocol, role}   the version of the program, the pipeline, and the role that is granted: watch or steer
 //   set {changes}            live parameters, as {"blur.sigma": 4}; the tick of each clock from which they count, and
-//                            the clocks that have ended
+//                            the clocks that have ended, and the nodes that are away
 //   stop                     sources end and the run drains, as after a first signal
 //   streams.list             the sets of streams, with the state and the ticks of each stream
 //   streams.add {name, set, fields}   a stream more; the answer comes when it has begun
@@ -16,6 +16,7 @@
 
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -24,14 +25,22 @@
 
 namespace millrace::serve {
 
+// The end of a request for changes.
+struct SetAnswer {
+  std::vector<exec::TickOfClock> ticks;
+  std::vector<std::string> away{}; // nodes that take the changes once they are back
+  std::optional<Error> error{};    // they are refused
+};
+using SetDone = std::function<void(const SetAnswer&)>;
+
 // The run as control sees it. The functions are called by the threads that call Control, which may be several.
 struct SteeredRun {
   std::string version;  // the program's
   std::string pipeline; // its name, or how the user gave it
   std::string node;     // the one that this process runs; "": all of them
   std::function<double()> elapsed_s;
-  // As exec::Run::set().
-  std::function<void(const std::vector<exec::ParamChange>&, const exec::ChangesTaken&)> set;
+  // As exec::Run::set() and node::Node::set().
+  std::function<void(const std::vector<exec::ParamChange>&, const SetDone&)> set;
   // As embed::Streams; null: the run's streams cannot be changed.
   std::function<void(const std::string& set, const graph::Stream&, exec::StreamDone)> add_stream;
   std::function<void(const std::string& set, const std::string& name, exec::StreamDone)> remove_stream;

@@ -212,7 +212,7 @@ void ControlSocket::Thread::loop() {
       // One at a time: those that have come are read before they make way for others.
       if (watched[1].revents) accept_one();
     }
-    dismiss_overdue(); // what they have said by now was read above
+    dismiss_overdue(); // all that they have said by now was read above
     sweep();
   }
   for (Connection& one : connections_) one.send();

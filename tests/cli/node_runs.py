@@ -11,6 +11,7 @@ import pathlib
 import re
 import signal
 import socket
+import struct
 import subprocess
 import sys
 import time
@@ -537,6 +538,116 @@ handlers:
                 self.ends(edge, 1)
                 self.ends(gpu, 0 if settings else 1)  # it knows nothing of streams that come and go
                 self.assertIn("every stream of its set has failed", edge.said)
+
+
+# A gate on each of two nodes; the files have the ticks that passed.
+GATES = """
+version: 1
+nodes: { edge: {}, gpu: {}, cloud: {} }
+clock: { mode: free }
+handlers:
+  camera: { type: test.pattern, width: 16, height: 16, format: gray8, node: edge }
+  gate:   { type: flow.gate, open: false, node: gpu, input: camera }
+  twin:   { type: flow.gate, open: false, node: cloud, input: camera }
+  save:   { type: file.raw_writer, path: gpu.gray, index: true, node: gpu, input: gate }
+  other:  { type: file.raw_writer, path: cloud.gray, index: true, node: cloud, input: twin }
+"""
+
+
+class Changes(Fleet):
+    """7.15: `millrace set`, asked of any node."""
+
+    def environment(self, machine):
+        return {**super().environment(machine), "XDG_RUNTIME_DIR": str(self.folder)}
+
+    def set(self, node, *changes, code=0):
+        result = subprocess.run([fleet.MILLRACE, "set", "--json", "-p", str(node.process.pid), *changes], capture_output=True,
+                                text=True, timeout=SECONDS_MAX, env=self.environment("edge"))
+        self.assertEqual(result.returncode, code, result.stdout + result.stderr)
+        return result.stderr if code else json.loads(result.stdout)
+
+    def tick_of(self, node, *changes):
+        said = self.set(node, *changes)
+        self.assertEqual(list(said["ticks"]), ["main"])
+        return said["ticks"]["main"]
+
+    def passed(self, name):
+        """The ticks of a file of file.raw_writer with `index`."""
+        record = 8 + 16 * 16
+        data = (self.folder / name).read_bytes()
+        return [struct.unpack_from("<Q", data, at)[0] for at in range(0, len(data) - record + 1, record)]
+
+    def three(self, text):
+        self.write(text, "edge", "gpu", "cloud")
+        edge = self.edge()
+        gpu, cloud = self.other("gpu"), self.other("cloud")
+        edge.until("all nodes are ready")
+        for node in (edge, gpu, cloud):
+            self.await_(lambda node=node: self.begun(node))
+        return edge, gpu, cloud
+
+    def begun(self, node):
+        result = subprocess.run([fleet.MILLRACE, "set", "-p", str(node.process.pid), "gate.open=false"], capture_output=True,
+                                text=True, timeout=SECONDS_MAX, env=self.environment("edge"))
+        return result.returncode == 0
+
+    def await_(self, holds):
+        end = time.monotonic() + SECONDS_MAX
+        while not holds():
+            self.assertLess(time.monotonic(), end)
+            time.sleep(0.05)
+
+    def test_7_15_changes_asked_of_any_node_take_effect_on_one_tick_of_all(self):
+        edge, gpu, cloud = self.three(GATES)
+        opened = set()
+        for node in (edge, gpu, cloud):
+            first = self.tick_of(node, "gate.open=true", "twin.open=true")
+            last = self.tick_of(node, "gate.open=false", "twin.open=false")
+            self.assertLess(first, last)
+            opened |= set(range(first, last))
+        for node in (gpu, cloud):
+            self.assertIn("did you mean", self.set(node, "gate.opn=true", code=2))
+            self.assertIn("MR0316", self.set(node, "camera.width=8", code=2))
+        subprocess.run([fleet.MILLRACE, "stop", "-p", str(edge.process.pid)], check=True, timeout=SECONDS_MAX,
+                       capture_output=True, env=self.environment("edge"))
+        for node in (edge, gpu, cloud):
+            self.ends(node, 0)
+        for name in ("gpu.gray", "cloud.gray"):
+            self.assertEqual(self.passed(name), sorted(opened), name)
+
+    def test_7_15_a_node_that_is_away_takes_the_change_when_it_is_back(self):
+        edge, gpu, cloud = self.three(GATES.replace("mode: free", "mode: realtime, rate: 50"))
+        gpu.process.kill()
+        said = {}
+        def is_away():
+            said.update(self.set(edge, "gate.open=true"))
+            return said.get("away") == ["gpu"]
+        self.await_(is_away)
+        self.assertEqual(self.set(cloud, "gate.open=true", "twin.open=true")["away"], ["gpu"])
+        (self.folder / "gpu.gray").unlink()
+        again = self.other("gpu")
+        path = self.folder / "gpu.gray"
+        self.await_(lambda: path.exists() and path.stat().st_size > 0)
+        self.assertGreater(self.tick_of(again, "gate.open=false"), said["ticks"]["main"])
+        subprocess.run([fleet.MILLRACE, "stop", "-p", str(edge.process.pid)], check=True, timeout=SECONDS_MAX,
+                       capture_output=True, env=self.environment("edge"))
+        for node in (edge, again, cloud):
+            self.ends(node, 0)
+
+    def test_7_15_where_the_home_is_away_a_node_says_so(self):
+        edge, gpu, cloud = self.three(GATES.replace("mode: free", "mode: realtime, rate: 50"))
+        edge.process.send_signal(signal.SIGSTOP)
+        self.addCleanup(edge.process.send_signal, signal.SIGCONT)
+        said = {}
+
+        def is_refused():
+            result = subprocess.run([fleet.MILLRACE, "set", "-p", str(gpu.process.pid), "gate.open=true"],
+                                    capture_output=True, text=True, timeout=SECONDS_MAX, env=self.environment("edge"))
+            said["words"] = result.stderr
+            return result.returncode == 2
+
+        self.await_(is_refused)
+        self.assertIn("nothing is changed now: edge cannot be asked, and it begins the ticks of main", said["words"])
 
 
 class Failures(Fleet):

@@ -42,6 +42,8 @@ class Spread {
   // The first error of any node, and what the handlers of all nodes saw.
   Ran run();
   const Compiled& on(size_t node) const { return runs_[node]; }
+  exec::Run& live(size_t node) { return runs_[node].live(); }
+  device::VirtualTime& time() { return time_; }
   // The parcels that went over links, without ends.
   uint64_t parcels() const { return parcels_; }
   int64_t now_ns() const { return time_.now_ns(); }

@@ -43,6 +43,8 @@ struct Fleet {
       REQUIRE_MESSAGE(read_statement(event.text, statement, why), why);
       if (const auto* brief = std::get_if<Brief>(&statement)) briefs[event.link] = *brief;
       if (const auto* question = std::get_if<Question>(&statement)) questions[event.link].push_back(*question);
+      if (const auto* request = std::get_if<Request>(&statement)) requests[event.link].push_back(*request);
+      if (const auto* reply = std::get_if<Reply>(&statement)) replies[event.link].push_back(*reply);
       if (const auto* over = std::get_if<StreamOver>(&statement)) {
         REQUIRE(orders[event.link].step != Order::Step::over); // nothing is heard after that
         streams[event.link].push_back(over->failure);
@@ -63,6 +65,8 @@ struct Fleet {
 
   std::vector<std::string> answers;
   std::map<Link, std::vector<Question>> questions;
+  std::map<Link, std::vector<Request>> requests;
+  std::map<Link, std::vector<Reply>> replies;
   void say(Link link, const Statement& statement) {
     coordinator->received(link, to_text(statement), now_ns);
     poll();
@@ -563,6 +567,42 @@ TEST_CASE("a question is asked again once the node is back, and counts one answe
   fleet.say(2, Answer{number, "this"});
   fleet.say(2, Answer{number, "this again"});
   CHECK(fleet.answers == std::vector<std::string>{"this"});
+}
+
+TEST_CASE("a request goes to the node that it names, and its reply to the process that asked") {
+  Fleet fleet;
+  fleet.compiles_itself = false;
+  fleet.offer(1, "edge", 10);
+  fleet.offer(2, "gpu", 20);
+  fleet.say(2, Request{"gpu", "edge", 20, 1, "this"});
+  REQUIRE(fleet.requests[1].size() == 1);
+  CHECK(fleet.requests[1][0].body == "this");
+  fleet.say(1, Reply{"gpu", 20, 1, "done"});
+  REQUIRE(fleet.replies[2].size() == 1);
+  CHECK(fleet.replies[2][0].body == "done");
+  fleet.say(1, Reply{"gpu", 19, 1, "to a process that has gone"});
+  fleet.say(1, Reply{"cloud", 20, 1, "to nobody"});
+  CHECK(fleet.replies[2].size() == 1);
+  // In the name of another node or process.
+  fleet.say(2, Request{"edge", "gpu", 10, 1, "this"});
+  fleet.say(2, Request{"gpu", "edge", 10, 1, "this"});
+  CHECK(fleet.requests[1].size() == 1);
+  CHECK(fleet.requests[2].empty());
+}
+
+TEST_CASE("a request to a node that is not there is replied without a body") {
+  Fleet fleet;
+  fleet.compiles_itself = false;
+  fleet.offer(1, "edge", 10);
+  fleet.offer(2, "gpu", 20);
+  fleet.say(1, Request{"edge", "nobody", 10, 1, "this"});
+  fleet.coordinator->away(2, fleet.now_ns);
+  fleet.say(1, Request{"edge", "gpu", 10, 2, "this"});
+  REQUIRE(fleet.replies[1].size() == 2);
+  CHECK(fleet.replies[1][0].number == 1);
+  CHECK(fleet.replies[1][1].number == 2);
+  CHECK(fleet.replies[1][1].body.empty());
+  CHECK(fleet.requests[2].empty());
 }
 
 TEST_CASE("a question to a node that has gone, or of a run that is stopped, ends without an answer") {

@@ -228,6 +228,19 @@ TEST_CASE("a member is asked about its handlers, and answers each question as of
   CHECK(played.answers.size() == 2);
 }
 
+TEST_CASE("a member hears requests to its node, and replies to its process alone") {
+  Played played;
+  const std::string node = "gpu";
+  played.hear(Request{"edge", node, 1, 5, "this"});
+  REQUIRE(played.events.size() == 1);
+  CHECK(played.events.back().type == Type::request);
+  CHECK(played.events.back().request.number == 5);
+  played.hear(Request{"edge", "cloud", 1, 6, "this"});
+  played.hear(Reply{node, 999'999, 7, "of a process before"});
+  played.hear(Reply{"cloud", 7, 7, "of another node"});
+  CHECK(played.events.size() == 1);
+}
+
 TEST_CASE("2.6: a run that fails before its start is told with the state") {
   Played played;
   played.prepare();

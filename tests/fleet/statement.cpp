@@ -38,7 +38,8 @@ TEST_CASE("every statement is read as it was written, down to the largest number
         Statement(Brief{3, "plan", "{}"}),
         Statement(Order{Order::Step::start, 9, 3, "plan", INT64_MIN, true, failure, an_error(), {"on gpu: a line"}}),
         Statement(StreamOver{3, "plan", failure}), Statement(StreamOver{3, "plan", again_failed}),
-        Statement(Question{UINT64_MAX, R"({"handler": 5})"}), Statement(Answer{1, ""})}) {
+        Statement(Question{UINT64_MAX, R"({"handler": 5})"}), Statement(Answer{1, ""}),
+        Statement(Request{"gpu", "edge", UINT64_MAX, 7, "{}"}), Statement(Reply{"gpu", 9, UINT64_MAX, ""})}) {
     const std::string text = to_text(statement);
     CHECK(again(text) == text);
   }
@@ -90,7 +91,8 @@ TEST_CASE("a statement that is not one is refused, and says why") {
   CHECK(refusal("[1]") == "it is no object with one key");
   CHECK(refusal(R"({"brief":{},"order":{}})") == "it is no object with one key");
   CHECK(refusal(R"({"brief":3})") == "its value is no object");
-  CHECK(refusal(R"({"plan":{}})") == "its key is none of offer, state, brief, order, stream, question and answer");
+  CHECK(refusal(R"({"plan":{}})") ==
+        "its key is none of offer, state, brief, order, stream, question, answer, request and reply");
   CHECK(refusal(R"({"brief":{"epoch":1,"hash":"x"}})") == "it lacks body");
   CHECK(refusal("{\"brief\":{\"epoch\":1,\"hash\":\"x\",\"body\":3}}\nab") == "body has more bytes than have come");
   CHECK(refusal(R"({"brief":{"epoch":1,"hash":"x","body":1}})") == "body has more bytes than have come");
@@ -118,6 +120,18 @@ TEST_CASE("a statement that is not one is refused, and says why") {
   CHECK(refusal(stream + "," + failure + R"("clock":"","index":1}}})") == no_tick);
   CHECK(refusal(stream + "," + failure + R"("clock":"hall","index":18446744073709551615}}})") == no_tick);
   CHECK(refusal(stream + "," + failure + R"("clock":"hall","index":-1}}})") == "index is no whole number");
+}
+
+TEST_CASE("a request and a reply have at most 128 KiB") {
+  const std::string largest(kRequestBytesMax, 'x');
+  for (const std::string& more : {std::string(), std::string("x")})
+    for (const Statement& statement :
+         {Statement(Request{"gpu", "edge", 1, 1, largest + more}), Statement(Reply{"gpu", 1, 1, largest + more})}) {
+      if (more.empty())
+        CHECK(again(to_text(statement)) == to_text(statement));
+      else
+        CHECK(refusal(to_text(statement)) == "body has more than 128 KiB");
+    }
 }
 
 TEST_CASE("a statement has at most 4 MiB, and is nested at most 32 deep") {

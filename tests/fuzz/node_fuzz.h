@@ -193,6 +193,8 @@ inline std::vector<std::string> told_by_nodes() {
       fleet::StreamOver{1, "a hash", failure},
       fleet::Question{3, R"({"handler":"total"})"},
       fleet::Answer{3, R"({"outputs":[]})"},
+      fleet::Request{"gpu", "edge", 7, 3, R"({"changes":[["total","add","5"]]})"},
+      fleet::Reply{"gpu", 7, 3, R"({"ticks":[["main",104]],"away":[]})"},
   };
   std::vector<std::string> inputs = {"o" + all.edge_offer, "b" + brief, "q" + question, "a" + answer};
   for (const fleet::Statement& statement : statements) inputs.push_back("s" + fleet::to_text(statement));

@@ -70,7 +70,7 @@ const char* look_at(Bytes body, Fault (*read)(Bytes, Fields&), void (*write)(con
   const Fault fault = read(body, fields);
   if (fault >= Fault::count) return "a fault has a name";
   if (fault != Fault::none) return nullptr;
-  std::array<std::byte, 2048> room;
+  std::array<std::byte, 8192> room;
   ByteWriter writer(std::span<std::byte>(room).first(std::max(most, body.size())));
   write(fields, writer);
   return is_same(writer, body) ? nullptr : "what is read is written as the same bytes";
@@ -149,6 +149,7 @@ inline const char* look_at_body(const Head& head, Bytes body) {
     case RecordType::go_away:
     case RecordType::refuse: return look_at(body, read_farewell, write_farewell, 0);
     case RecordType::message: return look_at_message(head, body);
+    case RecordType::change: return look_at(body, read_change, write_change, 0);
     default: return nullptr;
   }
 }

@@ -77,6 +77,9 @@ std::vector<Golden> golden_records() {
        "0c01000003000000050000000000000000c03f00d304396b0a0b0c436beaf3"},
       {test::record_of(head_of(RecordType::message, 0, 0, kLastChunk, 0), bytes, false),
        "0c01000003000000000000000000000000000000c76ffa740a0b0c"},
+      {test::record_of(head_of(RecordType::change, 3, 5, 0, 1), test::some_change()),
+       "0d00030024000000050000000000000001000000ce617a3b020000000a00000000000000070000000000000004626c75"
+       "72057369676d610300322e35186542a5"},
   };
 }
 
@@ -105,6 +108,7 @@ TEST_CASE("each type of record has a name") {
   for (uint8_t type = 1; type <= kRecordTypeLast; ++type) CHECK(name_of(static_cast<RecordType>(type)) != nullptr);
   CHECK(std::string(name_of(RecordType::go_away)) == "GOAWAY");
   CHECK(std::string(name_of(RecordType::message)) == "MESSAGE");
+  CHECK(std::string(name_of(RecordType::change)) == "CHANGE");
   CHECK(name_of(static_cast<RecordType>(0)) == nullptr);
   CHECK(name_of(static_cast<RecordType>(kRecordTypeLast + 1)) == nullptr);
 }
@@ -254,6 +258,7 @@ TEST_CASE("a body that was cut anywhere is refused") {
       Hello hello;
       Open open;
       Farewell farewell;
+      Change change;
       Parcel parcel;
       Pong pong;
       ByteReader reader(body);
@@ -267,6 +272,7 @@ TEST_CASE("a body that was cut anywhere is refused") {
         case RecordType::pong: CHECK(read_pong(body, pong) == Fault::body_short); break;
         case RecordType::go_away:
         case RecordType::refuse: CHECK(read_farewell(body, farewell) == Fault::body_short); break;
+        case RecordType::change: CHECK(read_change(body, change) == Fault::body_short); break;
         default: break; // a tick's values and a state's entries are the crossings' (incoming.cpp, session.cpp)
       }
     }

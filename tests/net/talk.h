@@ -199,6 +199,7 @@ inline Buffer good_record(const Talk& talk, RecordType type, uint32_t lane) {
     case RecordType::ping: return record_of(type, Buffer(kPingBytes));
     case RecordType::pong: return record_of(type, Buffer(kPongBytes));
     case RecordType::message: return record_of({type, kLastChunk, 0, 0, 0, 0}, Buffer(10));
+    case RecordType::change: return record_of({type, 0, 1, 0, 0, 0}, some_change());
     default: return record_of(type, some_farewell());
   }
 }

@@ -131,6 +131,10 @@ inline Pong some_pong() {
   pong.lanes[3] = {6, 0};
   return pong;
 }
+inline Buffer some_change() {
+  return body_of([](ByteWriter& writer) { write_change({2, 10, 7, "blur", "sigma", "2.5"}, writer); });
+}
+
 inline Buffer some_farewell() {
   return body_of([](ByteWriter& writer) { write_farewell({Fault::leaving, sentence_of(Fault::leaving)}, writer); });
 }

@@ -20,7 +20,7 @@ namespace {
 // A run that notes how it is steered. It knows the parameter blur.sigma and no other.
 struct Steered {
   std::vector<exec::ParamChange> changes;
-  exec::ChangesTaken taken;
+  SetDone taken;
   std::vector<std::string> streams;
   exec::StreamDone stream_done;
   int stops = 0;
@@ -33,7 +33,7 @@ struct Steered {
     run.version = "1.2.3";
     run.pipeline = "street";
     run.elapsed_s = [] { return 12.5; };
-    run.set = [this](const std::vector<exec::ParamChange>& asked, const exec::ChangesTaken& on_taken) {
+    run.set = [this](const std::vector<exec::ParamChange>& asked, const SetDone& on_taken) {
       for (const exec::ParamChange& change : asked)
         if (change.handler + "." + change.param != "blur.sigma")
           throw Failure(Error{code::unknown_parameter, "no " + change.param, {}, {"there is: sigma"}, "sigma", ""});
@@ -156,11 +156,11 @@ TEST_CASE("set is answered when the changes are taken, with the tick of each clo
   CHECK(steered.changes[0].param == "sigma");
   CHECK(steered.changes[0].text == "4.5");
   CHECK(steered.later.empty());
-  steered.taken({{"main", 12}, {"slow", 3}});
+  steered.taken({{{"main", 12}, {"slow", 3}}});
   REQUIRE(steered.later.size() == 1);
   CHECK(steered.later[0] == ordered_json::parse(R"({"jsonrpc": "2.0", "id": "a", "result":
                                                     {"ticks": {"main": 12, "slow": 3}}})"));
-  steered.taken({}); // a second time says nothing
+  steered.taken({{}}); // a second time says nothing
   CHECK(steered.later.size() == 1);
 }
 
@@ -170,9 +170,9 @@ TEST_CASE("set says which clocks have ended, and that the changes came too late 
   const std::string set =
       R"({"jsonrpc": "2.0", "id": "a", "method": "set", "params": {"changes": {"blur.sigma": 4.5}}})";
   steered.take(set);
-  steered.taken({{"gate", 12}, {"hall", exec::kNoTickTook}});
+  steered.taken({{{"gate", 12}, {"hall", exec::kNoTickTook}}});
   steered.take(set);
-  steered.taken({{"gate", exec::kNoTickTook}, {"hall", exec::kNoTickTook}});
+  steered.taken({{{"gate", exec::kNoTickTook}, {"hall", exec::kNoTickTook}}});
   REQUIRE(steered.later.size() == 2);
   CHECK(steered.later[0]["result"] == ordered_json::parse(R"({"ticks": {"gate": 12}, "ended": ["hall"]})"));
   CHECK(code_and_place(steered.later[1]) == "-32003 ");
@@ -187,7 +187,7 @@ TEST_CASE("Values may be texts, numbers and truth values, as --set would have th
                  "}}}");
     REQUIRE(!steered.changes.empty());
     CHECK(steered.changes.back().text == text);
-    steered.taken({});
+    steered.taken({{}});
   }
 }
 
@@ -270,7 +270,7 @@ TEST_CASE("A request without an id is not answered, whatever comes of it") {
   CHECK_FALSE(set.comes_later);
   CHECK(set.line.empty());
   CHECK(steered.changes.size() == 1);
-  steered.taken({});
+  steered.taken({{}});
   CHECK(steered.later.empty());
   CHECK(steered.ask(R"({"jsonrpc": "2.0", "method": "stop"})") == nullptr);
   CHECK(steered.stops == 1);

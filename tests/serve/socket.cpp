@@ -42,7 +42,7 @@ struct Served {
   test::Folder temporary;
   fs::path folder = temporary.path / "millrace";
   std::mutex mutex;
-  std::vector<exec::ChangesTaken> asked;
+  std::vector<SetDone> asked;
   std::atomic<int> stops{0};
   std::atomic<int64_t> now_ms{1'000'000};
   Control control{run()};
@@ -53,7 +53,7 @@ struct Served {
     run.version = "1";
     run.pipeline = "street";
     run.elapsed_s = [] { return 0.0; };
-    run.set = [this](const std::vector<exec::ParamChange>&, const exec::ChangesTaken& taken) {
+    run.set = [this](const std::vector<exec::ParamChange>&, const SetDone& taken) {
       const std::lock_guard lock(mutex);
       asked.push_back(taken);
     };
@@ -154,8 +154,8 @@ TEST_CASE("An answer that a thread of the run gives finds its client, and nobody
   two.send(kSet + "\n");
   while (served.asked_count() < 2) std::this_thread::yield();
   std::thread run([&] {
-    served.asked[1]({{"main", 22}});
-    served.asked[0]({{"main", 11}});
+    served.asked[1]({{{"main", 22}}});
+    served.asked[0]({{{"main", 11}}});
   });
   CHECK(one.answer()["result"]["ticks"]["main"] == 11);
   CHECK(two.answer()["result"]["ticks"]["main"] == 22);
@@ -174,7 +174,7 @@ TEST_CASE("The end of a run answers those who wait, removes the socket and hangs
   CHECK(client.answer()["error"]["code"] == -32003);
   CHECK(client.line().empty());
   CHECK_FALSE(fs::exists(served.path()));
-  served.asked[0]({{"main", 1}}); // a late word of the run's goes nowhere
+  served.asked[0]({{{"main", 1}}}); // a late word of the run's goes nowhere
 }
 
 TEST_CASE("A request may come byte by byte, several may come at once, and the last one needs a line end") {
@@ -199,7 +199,7 @@ TEST_CASE("A client that says no more still gets the answer that it waits for") 
   client.say_no_more();
   CHECK(client.answer()["id"] == 1);
   while (served.asked_count() < 1) std::this_thread::yield();
-  served.asked[0]({{"main", 5}});
+  served.asked[0]({{{"main", 5}}});
   CHECK(client.answer()["result"]["ticks"]["main"] == 5);
   CHECK(client.line().empty());
 }
@@ -243,7 +243,7 @@ TEST_CASE("A client that says nothing, or half a message, is told so after a sec
   CHECK(steers.ask(kHello)["result"]["role"] == "steer");
   steers.send(kSet + "\n");
   while (served.asked_count() < 1) std::this_thread::yield();
-  served.asked[0]({{"main", 5}});
+  served.asked[0]({{{"main", 5}}});
   CHECK(steers.answer()["result"]["ticks"]["main"] == 5);
   served.now_ms += kLimits.arrives_ms;
   for (Wire* one : {&silent, &half, &blank, more.back().get()}) CHECK(one->farewell() == -32004);
@@ -310,8 +310,8 @@ TEST_CASE("Clients that wait for a tick keep their places, but not against a sto
   served.now_ms += 1;
   CHECK(Wire(served).ask(R"({"jsonrpc":"2.0","id":4,"method":"streams.list"})")["error"]["code"] == -32001);
   CHECK(clients[0]->farewell() == -32004);
-  served.asked[0]({{"main", 1}}); // too late: nobody is there
-  served.asked[1]({{"main", 7}});
+  served.asked[0]({{{"main", 1}}}); // too late: nobody is there
+  served.asked[1]({{{"main", 7}}});
   CHECK(clients[1]->answer()["result"]["ticks"]["main"] == 7);
 }
 
