@@ -7,6 +7,8 @@
 #include <stdexcept>
 #include <system_error>
 
+#include <millrace/path_pattern.h>
+
 #include "handlers/file/named_tick.h"
 #include "handlers/file/open.h"
 
@@ -41,7 +43,7 @@ Place place_in(const std::string& pattern, size_t from) {
 } // namespace
 
 NumberedPath::NumberedPath(const std::string& pattern) : before_(pattern) {
-  const Place place = place_in(pattern, 0);
+  const Place place = place_in(pattern, folder_length(pattern));
   if (place.at == std::string::npos) return;
   numbered_ = true;
   digits_ = place.digits;

@@ -5,6 +5,8 @@
 #include <charconv>
 #include <limits>
 
+#include <millrace/read_number.h>
+
 namespace millrace::handlers {
 
 namespace {
@@ -45,8 +47,7 @@ int64_t JsonReader::integer(int64_t min) {
   const size_t place = position();
   const std::string_view text = number();
   int64_t value = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error != std::errc() || end != text.data() + text.size())
+  if (v1::detail::read_whole_number(text, value) != v1::detail::WholeProblem::none)
     refuse(place, std::string(text) + " is not a whole number of 64 bits");
   if (value < min) refuse(place, std::string(text) + " is less than " + std::to_string(min));
   return value;

@@ -50,7 +50,7 @@ class JsonReader {
   // null is refused; 1e999 is infinity.
   float f32() { return real<float>(); }
   double f64() { return real<double>(); }
-  // Reads a whole number from `min` to the largest int64.
+  // Reads a whole number from `min` to the largest int64, however it is written: 5, 5.0, 5e0.
   int64_t integer(int64_t min);
   std::string string();
   // Skips any value.

@@ -1,12 +1,11 @@
 // A table of the common containers; libavformat finds the others.
 #include "plugins/media/containers.h"
 
-#include <algorithm>
-#include <cctype>
 #include <filesystem>
 #include <stdexcept>
 #include <string_view>
 
+#include "millrace/nearest.h"
 #include "plugins/media/nearest_name.h"
 
 namespace millrace::media {
@@ -64,8 +63,7 @@ const char* container_of_scheme(const std::string& path) {
 } // namespace
 
 std::string lower(std::string text) {
-  std::transform(text.begin(), text.end(), text.begin(), [](unsigned char c) { return std::tolower(c); });
-  return text;
+  return v1::detail::in_small_letters(text);
 }
 
 namespace {

@@ -153,11 +153,11 @@ bool OutputFile::wait_until_writable() {
   // POLLERR also ends the wait: then the write reports the error.
   while (poll(&waited, 1, kWriteSliceMs) <= 0) {
     if (!interrupted_.load(std::memory_order_relaxed)) continue;
-    const std::chrono::duration<double> taken = std::chrono::steady_clock::now() - begin;
-    char seconds[32];
-    std::snprintf(seconds, sizeof seconds, "%.1f s", taken.count());
-    failure_ = "cannot write '" + path_ + "': interrupted, as its reader has taken nothing for " + seconds +
-               " (at byte " + std::to_string(position_) + ")";
+    const auto taken =
+        std::chrono::round<std::chrono::duration<int64_t, std::deci>>(std::chrono::steady_clock::now() - begin);
+    failure_ = "cannot write '" + path_ + "': interrupted, as its reader has taken nothing for " +
+               std::to_string(taken.count() / 10) + "." + std::to_string(taken.count() % 10) + " s (at byte " +
+               std::to_string(position_) + ")";
     return false;
   }
   return true;

@@ -6,9 +6,11 @@ extern "C" {
 }
 
 #include <cmath>
-#include <cstdlib>
 #include <initializer_list>
 #include <stdexcept>
+#include <string_view>
+
+#include <millrace/read_number.h>
 
 namespace millrace::media {
 
@@ -39,18 +41,21 @@ AVRational rate_of_period(int64_t period_ns) {
 }
 
 AVRational read_rate(const std::string& parameter, const std::string& text) {
-  char* end = nullptr;
-  double rate = std::strtod(text.c_str(), &end);
+  size_t length = 0;
+  double rate = v1::detail::leading_number(text, length);
+  std::string_view rest = std::string_view(text).substr(length);
   AVRational exact{0, 1};
-  if (*end == '/') {
-    const double numerator = rate, denominator = std::strtod(end + 1, &end);
+  if (rest.starts_with('/')) {
+    rest.remove_prefix(1);
+    const double numerator = rate, denominator = v1::detail::leading_number(rest, length);
+    rest.remove_prefix(length);
     rate = denominator > 0 ? numerator / denominator : 0;
     if (rate > 0 && numerator <= kNumeratorMax && denominator <= kNumeratorMax && numerator == std::floor(numerator) &&
         denominator == std::floor(denominator))
       av_reduce(&exact.num, &exact.den, static_cast<int64_t>(numerator), static_cast<int64_t>(denominator),
                 kNumeratorMax);
   }
-  if (text.empty() || *end != '\0' || !is_plausible(rate))
+  if (!rest.empty() || !is_plausible(rate))
     throw std::invalid_argument("parameter '" + parameter + "': '" + text +
                                 "' is no rate such as 30, 29.97 or 30000/1001, of at most 1000 a second");
   return exact.num > 0 ? exact : rate_of(rate);

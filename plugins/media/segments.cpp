@@ -11,6 +11,9 @@
 #include <stdexcept>
 #include <string_view>
 
+#include <millrace/path_pattern.h>
+#include <millrace/read_number.h>
+
 #include "plugins/media/quiet_write.h"
 
 namespace millrace::media {
@@ -49,7 +52,7 @@ struct Directive {
   size_t at = 0, length = 0, digits = 1;
 };
 Directive find_directive(const std::string& pattern) {
-  for (size_t at = pattern.find('%'); at != std::string::npos; at = pattern.find('%', at + 1)) {
+  for (size_t at = pattern.find('%', folder_length(pattern)); at != std::string::npos; at = pattern.find('%', at + 1)) {
     size_t end = at + 1;
     while (end < pattern.size() && pattern[end] >= '0' && pattern[end] <= '9') ++end;
     if (end - at > 3 || end >= pattern.size() || pattern[end] != 'd') continue;
@@ -64,10 +67,10 @@ Directive find_directive(const std::string& pattern) {
 SegmentLength read_segment_length(const std::string& text) {
   SegmentLength length;
   if (text.empty()) return length;
-  char* end = nullptr;
-  const double number = std::strtod(text.c_str(), &end);
-  const std::string_view unit = end;
-  if (end != text.c_str() && std::isfinite(number)) {
+  size_t digits = 0;
+  const double number = v1::detail::leading_number(text, digits);
+  const std::string_view unit = std::string_view(text).substr(digits);
+  if (digits > 0 && std::isfinite(number)) {
     for (const Unit& time : kTimes)
       if (unit == time.name && number * time.factor >= kShortestSeconds && number * time.factor < 1e9)
         length.time_ns = std::llround(number * time.factor * 1e9);
@@ -84,12 +87,12 @@ SegmentLength read_segment_length(const std::string& text) {
 void check_segment_pattern(const std::string& pattern) {
   const Directive directive = find_directive(pattern);
   const bool has_more = directive.length > 0 && pattern.find('%', directive.at + directive.length) != std::string::npos;
-  if (has_more || (directive.length > 0 && pattern.find(kIndex) != std::string::npos))
+  if (has_more || (directive.length > 0 && pattern.find(kIndex, folder_length(pattern)) != std::string::npos))
     throw std::invalid_argument("the path '" + pattern + "' of segments has more than one place for their number");
 }
 
 std::string segment_path(const std::string& pattern, uint64_t index) {
-  if (const size_t at = pattern.find(kIndex); at != std::string::npos)
+  if (const size_t at = pattern.find(kIndex, folder_length(pattern)); at != std::string::npos)
     return std::string(pattern).replace(at, kIndex.size(), numbered(index, kIndexDigits));
   if (const Directive directive = find_directive(pattern); directive.length > 0)
     return std::string(pattern).replace(directive.at, directive.length, numbered(index, directive.digits));
@@ -144,9 +147,9 @@ void SegmentList::write(const std::string& text, size_t at) {
 
 int64_t read_bitrate(const std::string& text) {
   if (text.empty()) return 0;
-  char* end = nullptr;
-  const double number = std::strtod(text.c_str(), &end);
-  const std::string_view unit = end;
+  size_t digits = 0;
+  const double number = v1::detail::leading_number(text, digits);
+  const std::string_view unit = std::string_view(text).substr(digits);
   const double factor = unit == "k" || unit == "K" ? 1e3 : unit == "M" ? 1e6 : unit == "G" ? 1e9 : unit.empty() ? 1 : 0;
   const double bits = number * factor;
   if (!(bits >= 1000 && bits <= 1e12))

@@ -4,10 +4,12 @@
 #include <charconv>
 #include <system_error>
 
+#include "millrace/path_pattern.h"
+
 namespace millrace::opencv {
 
 std::optional<FrameNumber> FrameNumber::find(const std::string& pattern) {
-  for (size_t at = pattern.find('%'); at != std::string::npos; at = pattern.find('%', at + 1)) {
+  for (size_t at = pattern.find('%', folder_length(pattern)); at != std::string::npos; at = pattern.find('%', at + 1)) {
     const std::string_view rest = std::string_view(pattern).substr(at);
     const bool plain = rest.starts_with("%d");
     const bool padded = rest.size() >= 4 && rest[1] == '0' && rest[2] >= '1' && rest[2] <= '9' && rest[3] == 'd';

@@ -11,7 +11,8 @@ namespace millrace::opencv {
 
 class FrameNumber {
  public:
-  // The first %d, or %01d to %09d, of the path; nothing if there is none. Any other percent sign stands for itself.
+  // The first %d, or %01d to %09d, of the path; nothing if there is none. Any other percent sign stands for itself, and
+  // so does one in the name of a folder that is there.
   static std::optional<FrameNumber> find(const std::string& pattern);
 
   std::string path_of(uint64_t number) const;

@@ -4,8 +4,6 @@
 #include <fcntl.h>
 #include <unistd.h>
 
-#include <algorithm>
-#include <cctype>
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
@@ -13,6 +11,8 @@
 #include <string_view>
 #include <system_error>
 
+#include "millrace/nearest.h"
+#include "millrace/path_pattern.h"
 #include "plugins/opencv/frame_number.h"
 
 namespace millrace::opencv {
@@ -47,25 +47,23 @@ std::string with_index(const std::string& path) {
 }
 
 std::string extension_of(const std::string& path) {
-  std::string extension = std::filesystem::path(path).extension().string();
-  std::transform(extension.begin(), extension.end(), extension.begin(),
-                 [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
-  return extension;
+  return v1::detail::in_small_letters(std::filesystem::path(path).extension().string());
 }
 
 bool has_index(const std::string& pattern) {
-  return pattern.find(kIndex) != std::string::npos || FrameNumber::find(pattern);
+  return pattern.find(kIndex, folder_length(pattern)) != std::string::npos || FrameNumber::find(pattern);
 }
 
 std::string numbered_path(const std::string& pattern, uint64_t index) {
-  if (pattern.find(kIndex) == std::string::npos) {
+  const size_t begin = folder_length(pattern);
+  if (pattern.find(kIndex, begin) == std::string::npos) {
     const std::optional<FrameNumber> place = FrameNumber::find(pattern);
     return place ? place->path_of(index) : pattern;
   }
   std::string digits = std::to_string(index);
   if (digits.size() < kIndexDigits) digits.insert(0, kIndexDigits - digits.size(), '0');
   std::string path = pattern;
-  for (size_t at = path.find(kIndex); at != std::string::npos; at = path.find(kIndex, at + digits.size()))
+  for (size_t at = path.find(kIndex, begin); at != std::string::npos; at = path.find(kIndex, at + digits.size()))
     path.replace(at, kIndex.size(), digits);
   return path;
 }

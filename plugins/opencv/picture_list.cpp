@@ -15,6 +15,7 @@
 
 #include <opencv2/imgcodecs.hpp>
 
+#include "millrace/path_pattern.h"
 #include "plugins/opencv/frame_number.h"
 #include "plugins/opencv/input_path.h"
 #include "plugins/opencv/natural_order.h"
@@ -55,7 +56,8 @@ std::vector<std::string> numbered(const std::string& path, const FrameNumber& pa
 std::vector<std::string> globbed(const std::string& path) {
   glob_t found{};
   const std::unique_ptr<glob_t, void (*)(glob_t*)> owner(&found, ::globfree);
-  const int status = ::glob(path.c_str(), GLOB_NOSORT, nullptr, &found);
+  const std::string pattern = with_quoted_folder(path, folder_length(path));
+  const int status = ::glob(pattern.c_str(), GLOB_NOSORT, nullptr, &found);
   if (status == GLOB_NOSPACE) throw std::bad_alloc();
   if (status == GLOB_ABORTED) throw cannot_read("picture", path, "a folder of the pattern cannot be read");
   std::vector<std::string> files;
@@ -89,7 +91,7 @@ std::vector<std::string> pictures_of(const std::string& path) {
                       "it is a folder; '" + files + "' would give the pictures in it\ntry: path=" + files);
   }
   const std::optional<FrameNumber> number = FrameNumber::find(path);
-  if (!number && path.find_first_of("*?[") == std::string::npos)
+  if (!number && path.find_first_of("*?[", folder_length(path)) == std::string::npos)
     throw cannot_read("picture", path, error && error.value() != ENOENT ? error.message() : "there is no such file");
   std::vector<std::string> files = number ? numbered(path, *number) : globbed(path);
   if (files.empty()) throw cannot_read("picture", path, "no file matches the pattern");

@@ -7,6 +7,7 @@
 #include <opencv2/videoio.hpp>
 
 #include "millrace/handler.h"
+#include "millrace/param_text.h"
 #include "plugins/opencv/camera_reader.h"
 #include "plugins/opencv/cameras.h"
 #include "plugins/opencv/frame_rate.h"
@@ -138,7 +139,8 @@ class VideoCamera final : public Handler {
     if (other_size) log(MR_LOG_WARNING, "the camera '" + path_ + "' gives " + in_words(size_) + " instead");
     const double rate = static_cast<double>(rate_.numerator) / static_cast<double>(rate_.denominator);
     if (*asked_rate_ > 0 && has_rate_ && std::abs(rate - *asked_rate_) > 0.5)
-      log(MR_LOG_WARNING, "the camera '" + path_ + "' gives " + std::to_string(rate) + " pictures a second instead");
+      log(MR_LOG_WARNING,
+          "the camera '" + path_ + "' gives " + v1::detail::number_text(rate) + " pictures a second instead");
   }
 
   std::runtime_error lost(const std::string& what) const {

@@ -6,8 +6,8 @@
 #include <CLI/CLI.hpp>
 #include <cmath>
 #include <cstdio>
-#include <cstdlib>
 #include <functional>
+#include <string_view>
 
 #include "cli/bench.h"
 #include "cli/commands.h"
@@ -17,6 +17,8 @@
 #include "cli/signals.h"
 #include "graph/quantity.h"
 #include "millrace/abi.h"
+#include "millrace/read_number.h"
+#include "observe/plain_numbers.h"
 #include "plan/probe.h"
 
 namespace millrace::cli {
@@ -26,12 +28,18 @@ namespace {
 // More threads than this is a typing error.
 constexpr uint32_t kThreadsMax = 1024;
 
-// Times are counted in nanoseconds and all other numbers in 64 bits; strtod() reads larger numbers than these hold.
+// Times are counted in nanoseconds and all other numbers in 64 bits; a double holds larger numbers than these.
 constexpr double kSecondsMax = 9e9, kNumberMax = 0x1p63;
+// The number at the beginning of the text; 0 if there is none.
+double number_in(std::string_view text) {
+  size_t length = 0;
+  return v1::detail::leading_number(text, length);
+}
+
 // CLI11 has such a validator, but its message lists the range with all digits.
 CLI::Validator above_zero(double most) {
   const auto complaint = [most](const std::string& text) -> std::string {
-    const double number = std::strtod(text.c_str(), nullptr);
+    const double number = number_in(text);
     if (!(number > 0)) return text + " is not above 0";
     return number < most ? "" : text + " is too large";
   };
@@ -52,12 +60,12 @@ std::string read_seconds(std::string& text) {
     return "";
   }
   const auto number = text.substr(0, text.find_first_not_of("0123456789."));
-  if (number == text && std::strtod(text.c_str(), nullptr) > 0) return "";
+  if (number == text && number_in(text) > 0) return "";
   const std::string_view unit = std::string_view(text).substr(number.size());
-  const bool is_zero = !number.empty() && std::strtod(number.c_str(), nullptr) <= 0;
+  const bool is_zero = !number.empty() && number_in(number) <= 0;
   const bool hours = unit == "h" && !is_zero;
   const std::string meant = number.empty() || is_zero ? "10s"
-                            : hours                   ? std::to_string(std::lround(std::stod(number) * 3600)) + "s"
+                            : hours                   ? std::to_string(std::lround(number_in(number) * 3600)) + "s"
                             : unit.substr(0, 1) == "m" && unit.substr(0, 2) != "ms" ? number + "m"
                                                                                     : number + "s";
   throw Failure(Error{code::bad_command_line,
@@ -431,11 +439,9 @@ Error refused_value(const CLI::App& command, const std::string& words, Error err
   const bool is_real = option && option->get_type_name().find("FLOAT") != std::string::npos;
   error.what = name + " cannot be \"" + value + "\"";
   error.notes.push_back(is_real ? "expected a number" : "expected a whole number");
-  char* end = nullptr;
-  const double number = std::strtod(value.c_str(), &end);
+  const double number = number_in(value);
   constexpr double kExactMax = 9e15; // below this every whole number is a distinct double
-  if (end != value.c_str() && number >= 1 && number < kExactMax)
-    error.edit = fmt::format("{} {}", name, static_cast<int64_t>(number));
+  if (number >= 1 && number < kExactMax) error.edit = fmt::format("{} {}", name, static_cast<int64_t>(number));
   return error;
 }
 
@@ -497,6 +503,7 @@ int main_of(int argc, char** argv) {
 } // namespace millrace::cli
 
 int main(int argc, char** argv) {
+  const millrace::PlainNumbers numbers; // CLI11 reads them by the locale, which a preloaded library may have set
   millrace::cli::prepare_standard_streams();
   millrace::cli::hold_signals();
   const int code = millrace::cli::main_of(argc, argv);

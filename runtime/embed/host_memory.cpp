@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <fstream>
+#include <locale>
 #include <optional>
 #include <sstream>
 #include <string>
@@ -28,6 +29,7 @@ class Least {
 // None if there is no such file, or if it holds a word such as "max".
 std::optional<uint64_t> number_in(const fs::path& file) {
   std::ifstream stream(file);
+  stream.imbue(std::locale::classic());
   uint64_t number = 0;
   if (!(stream >> number)) return {};
   return number;
@@ -38,7 +40,9 @@ void add_machine(const fs::path& proc, Least& least) {
   std::string line, key, unit;
   while (std::getline(meminfo, line)) {
     uint64_t kib = 0;
-    if (std::istringstream(line) >> key >> kib && key == "MemTotal:") least.add(kib * 1024);
+    std::istringstream words(line);
+    words.imbue(std::locale::classic());
+    if (words >> key >> kib && key == "MemTotal:") least.add(kib * 1024);
   }
 }
 

@@ -17,6 +17,7 @@
 #include "embed/crash_report.h"
 #include "embed/streams.h"
 #include "observe/log.h"
+#include "observe/plain_numbers.h"
 
 namespace millrace {
 
@@ -24,12 +25,19 @@ namespace {
 
 // Rethrows a Failure of the library as the RuntimeError that the application sees.
 template <class F>
-auto translated(F&& function) {
+auto translated_alone(F&& function) {
   try {
     return function();
   } catch (const Failure& failure) {
     throw RuntimeError(format_code(failure.error().code), failure.what());
   }
+}
+
+// The same for functions that read text or call handlers, with numbers as in the C locale.
+template <class F>
+auto translated(F&& function) {
+  const PlainNumbers numbers;
+  return translated_alone(function);
 }
 
 // The same limit as that of `millrace run --threads`.
@@ -404,6 +412,9 @@ Runtime::Runtime(RuntimeOptions options)
     : state_(translated([&] { return std::make_unique<State>(std::move(options)); })) {}
 Runtime::~Runtime() {
   if (state_ && state_->is_a_copy()) static_cast<void>(state_.release()); // the parent ends it
+  if (!state_) return;
+  const PlainNumbers numbers; // handlers are stopped
+  state_ = nullptr;
 }
 Runtime::Runtime(Runtime&&) noexcept = default;
 Runtime& Runtime::operator=(Runtime&& other) noexcept {
@@ -455,35 +466,35 @@ Outcome Runtime::wait() {
 }
 
 bool Runtime::push(const std::string& source, const PictureRef& picture, int64_t pts_ns) {
-  return translated([&] { return state().push(source, picture, pts_ns, true); });
+  return translated_alone([&] { return state().push(source, picture, pts_ns, true); });
 }
 bool Runtime::push(const std::string& source, const TensorRef& tensor, int64_t pts_ns) {
-  return translated([&] { return state().push(source, tensor, pts_ns, true); });
+  return translated_alone([&] { return state().push(source, tensor, pts_ns, true); });
 }
 bool Runtime::try_push(const std::string& source, const PictureRef& picture, int64_t pts_ns) {
-  return translated([&] { return state().push(source, picture, pts_ns, false); });
+  return translated_alone([&] { return state().push(source, picture, pts_ns, false); });
 }
 bool Runtime::try_push(const std::string& source, const TensorRef& tensor, int64_t pts_ns) {
-  return translated([&] { return state().push(source, tensor, pts_ns, false); });
+  return translated_alone([&] { return state().push(source, tensor, pts_ns, false); });
 }
 void Runtime::end(const std::string& source) {
-  translated([&] { state().end(source); });
+  translated_alone([&] { state().end(source); });
 }
 
 std::optional<Value> Runtime::pull(const std::string& sink) {
-  const auto queue = translated([&] { return state().sink_queue(sink); });
+  const auto queue = translated_alone([&] { return state().sink_queue(sink); });
   std::unique_ptr<embed::QueuedValue> parcel = queue->take();
   if (!parcel) return std::nullopt;
   return Value(std::make_shared<const Value::Held>(std::move(parcel), queue));
 }
 std::optional<Value> Runtime::try_pull(const std::string& sink) {
-  const auto queue = translated([&] { return state().sink_queue(sink); });
+  const auto queue = translated_alone([&] { return state().sink_queue(sink); });
   std::unique_ptr<embed::QueuedValue> parcel = queue->try_take();
   if (!parcel) return std::nullopt;
   return Value(std::make_shared<const Value::Held>(std::move(parcel), queue));
 }
 std::optional<Value> Runtime::try_pull_newest(const std::string& sink) {
-  const auto queue = translated([&] { return state().sink_queue(sink); });
+  const auto queue = translated_alone([&] { return state().sink_queue(sink); });
   std::unique_ptr<embed::QueuedValue> parcel = queue->try_take_newest();
   if (!parcel) return std::nullopt;
   return Value(std::make_shared<const Value::Held>(std::move(parcel), queue));

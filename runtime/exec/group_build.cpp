@@ -1,6 +1,6 @@
 // Builds the groups of a run; see group.h.
 #include <algorithm>
-#include <cstdlib>
+#include <cstdint>
 #include <memory>
 #include <utility>
 #include <vector>
@@ -9,6 +9,7 @@
 #include "exec/group.h"
 #include "exec/handler_run.h"
 #include "exec/run_state.h"
+#include "graph/quantity.h"
 
 namespace millrace::exec {
 
@@ -63,7 +64,9 @@ uint32_t priority_of(const RunState& run, const plan::GroupPlan& plan, uint32_t 
   const auto field = std::find_if(item.fields.begin(), item.fields.end(),
                                   [](const graph::Param& param) { return param.name == "priority"; });
   const bool is_given = field != item.fields.end() && !item.is_place;
-  return is_given ? static_cast<uint32_t>(std::clamp(std::atoi(field->text.c_str()), 0, 100)) : 0;
+  return is_given
+             ? static_cast<uint32_t>(std::clamp(graph::read_whole(field->text).value_or(0), int64_t{0}, int64_t{100}))
+             : 0;
 }
 
 void make_group(RunState& run, const plan::GroupPlan& plan) {

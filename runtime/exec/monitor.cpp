@@ -1,8 +1,10 @@
 // Watches a run from outside: budgets, movement, devices, progress. Costs the workers nothing but two relaxed stores a
 // call. See threads.h.
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <chrono>
-#include <cstdio>
+#include <string>
 
 #include "exec/channel.h"
 #include "exec/group.h"
@@ -24,9 +26,7 @@ constexpr std::chrono::microseconds kLookEvery{100'000};
 constexpr std::chrono::microseconds kLookWhileMeasuring{10'000}, kLookWhileHolding{100};
 
 std::string seconds(int64_t ns) {
-  char text[32];
-  std::snprintf(text, sizeof text, "%.*f s", ns % 1'000'000'000 == 0 ? 0 : 1, static_cast<double>(ns) / 1e9);
-  return text;
+  return fmt::format("{:.{}f} s", static_cast<double>(ns) / 1e9, ns % 1'000'000'000 == 0 ? 0 : 1);
 }
 
 std::string handler_words(const HandlerRun& step) {

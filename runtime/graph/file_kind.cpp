@@ -1,10 +1,10 @@
 // Kinds of files by the extensions that are usual for video.file and image.file; see file_kind.h.
 #include "graph/file_kind.h"
 
-#include <algorithm>
-#include <cctype>
 #include <filesystem>
 #include <string_view>
+
+#include "millrace/nearest.h"
 
 namespace millrace::graph {
 
@@ -23,11 +23,9 @@ std::string path_value(const std::string& path) {
 } // namespace
 
 FileKind file_kind(const std::string& path) {
-  std::string extension = std::filesystem::path(path).extension().string();
+  const std::string extension = std::filesystem::path(path).extension().string();
   if (extension.size() < 2) return FileKind::other;
-  std::transform(extension.begin(), extension.end(), extension.begin(),
-                 [](unsigned char c) { return std::tolower(c); });
-  const std::string word = "," + extension.substr(1) + ",";
+  const std::string word = "," + v1::detail::in_small_letters(extension.substr(1)) + ",";
   if (kVideos.find(word) != std::string_view::npos) return FileKind::video;
   return kPictures.find(word) != std::string_view::npos ? FileKind::picture : FileKind::other;
 }

@@ -61,8 +61,8 @@ int64_t read_number(const KeyInfo& key, const std::string& text, const Place& pl
       !text.empty() && text.find_first_not_of("0123456789", text[0] == '-' ? 1 : 0) == std::string::npos;
   const auto number = read_whole(text);
   if (number && *number >= key.min && *number <= key.max) return *number;
-  throw Failure(wrong(digits && text != "-" ? code::number_out_of_range : code::wrong_kind_of_value, key, text, place,
-                      "a whole number from " + range));
+  throw Failure(wrong(number || (digits && text != "-") ? code::number_out_of_range : code::wrong_kind_of_value, key,
+                      text, place, "a whole number from " + range));
 }
 
 int64_t read_duration_of(const KeyInfo& key, const std::string& text, const Place& place) {

@@ -3,11 +3,10 @@
 
 #include <algorithm>
 #include <array>
-#include <cctype>
-#include <charconv>
 #include <numeric>
 
 #include "graph/limits.h"
+#include "millrace/read_number.h"
 
 namespace millrace::graph {
 
@@ -79,9 +78,7 @@ std::string as_name(const std::string& text) {
 
 std::optional<int64_t> read_whole(const std::string& text) {
   int64_t value = 0;
-  const char* end = text.data() + text.size();
-  const auto [stop, error] = std::from_chars(text.data(), end, value);
-  if (error != std::errc() || stop != end) return {};
+  if (text.starts_with('+') || v1::detail::read_whole_number(text, value) != v1::detail::WholeProblem::none) return {};
   return value;
 }
 

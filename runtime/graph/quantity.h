@@ -18,7 +18,8 @@ bool is_type(const std::string& text);
 // `text` with characters that a name may not have replaced by '_'; "" if nothing is left.
 std::string as_name(const std::string& text);
 
-// Reads decimal digits with an optional minus sign; none if there is anything else, or more than 64 bits hold.
+// Reads a decimal number whose value is whole: 3, -3, 3.0, 3e2. None if it is anything else, or if 64 bits do not
+// hold it.
 std::optional<int64_t> read_whole(const std::string& text);
 // Reads "40ms" or "1.5s", in ns; units ns, us, ms, s, m. None if it is not written so, or is no whole number of ns.
 std::optional<int64_t> read_duration(const std::string& text);

@@ -7,6 +7,7 @@
 #include <filesystem>
 #include <system_error>
 
+#include "graph/file_names.h"
 #include "graph/tree_reader.h"
 
 namespace millrace::graph {
@@ -150,20 +151,21 @@ class SetReader : TreeReader {
 
   static bool is_pattern(const std::string& text) { return text.find_first_of("*?[") != std::string::npos; }
 
-  // A stream for each file, named by the file without its ending, with the field `path`.
+  // A stream for each file, named after the file, with the field `path`.
   void find_files(StreamSet& set, const Value& glob) const {
     const fs::path pattern(glob.text);
     const fs::path folder = pattern.parent_path();
-    if (is_pattern(folder.string()))
+    const fs::path looked_in = fs::path(file_).parent_path() / folder; // as other paths of the file
+    std::error_code failed;
+    // A folder that is there may have any name: "shots [1]".
+    if (is_pattern(folder.string()) && !fs::is_directory(looked_in, failed))
       throw Failure(Error{code::wrong_kind_of_value,
                           "'glob' cannot be '" + shown(glob.text) + "'",
                           place(glob.at),
                           {"expected a pattern in the name of the file, not of its folder"},
                           "",
                           "glob: media/*.avi"});
-    const fs::path looked_in = fs::path(file_).parent_path() / folder; // as other paths of the file
     std::vector<fs::path> paths;
-    std::error_code failed;
     for (fs::directory_iterator entry(looked_in.empty() ? "." : looked_in, failed), end; !failed && entry != end;
          entry.increment(failed)) {
       const std::string name = entry->path().filename().string();
@@ -180,18 +182,12 @@ class SetReader : TreeReader {
                           "",
                           ""});
     std::sort(paths.begin(), paths.end());
-    for (const fs::path& path : paths) {
+    const std::vector<std::string> names = names_of_files(paths);
+    for (size_t i = 0; i < paths.size(); ++i) {
+      const fs::path& path = paths[i];
       Stream stream;
-      stream.name = path.stem().string();
+      stream.name = names[i];
       stream.place = place(glob.at);
-      if (!is_stream_name(stream.name)) stream.name = as_name(stream.name);
-      if (set.find(stream.name))
-        throw Failure(Error{code::duplicate_name,
-                            "two streams of '" + set.name + "' are named \"" + stream.name + "\"",
-                            stream.place,
-                            {path.string() + " is the second file of this name"},
-                            "",
-                            "a map of items, which has names of its own"});
       stream.fields.push_back({"path", path.string(), stream.place, stream.place});
       set.items.push_back(std::move(stream));
     }

@@ -2,7 +2,6 @@
 #include "observe/error.h"
 
 #include <algorithm>
-#include <cctype>
 #include <cstdio>
 #include <cstdlib>
 

@@ -2,7 +2,6 @@
 #include "observe/error_codes.h"
 
 #include <algorithm>
-#include <cctype>
 
 namespace millrace {
 
@@ -27,7 +26,7 @@ int parse_code(const std::string& text) {
   if (digits.empty() || digits.size() > 4) return 0;
   int code = 0;
   for (char c : digits) {
-    if (!std::isdigit(static_cast<unsigned char>(c))) return 0;
+    if (c < '0' || c > '9') return 0;
     code = code * 10 + (c - '0');
   }
   return code;

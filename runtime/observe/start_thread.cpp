@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "observe/error.h"
+#include "observe/plain_numbers.h"
 
 namespace millrace {
 
@@ -24,7 +25,10 @@ std::string threads_of_this_process() {
 
 std::thread start_thread(const std::string& name, std::function<void()> body) {
   try {
-    return std::thread(std::move(body));
+    return std::thread([body = std::move(body)] {
+      const PlainNumbers numbers;
+      body();
+    });
   } catch (const std::system_error& refused) {
     Error error{code::no_thread, "cannot start " + name + ": " + refused.code().message(), {}, {}, "", ""};
     if (const std::string count = threads_of_this_process(); !count.empty()) error.notes.push_back(count);

@@ -2,7 +2,6 @@
 // a conversion; pixels.cpp finds the formats that need the fewest conversions.
 #include <algorithm>
 #include <bit>
-#include <cctype>
 #include <map>
 
 #include "millrace/payload.h"

@@ -13,6 +13,8 @@
 #include <string_view>
 #include <vector>
 
+#include "millrace/path_pattern.h"
+
 namespace millrace::plan {
 
 namespace fs = std::filesystem;
@@ -75,8 +77,9 @@ size_t place_length(std::string_view text) {
 
 // The parts before, between and after a path's places for a number: one part more than places.
 std::vector<std::string> parts_between_places(const std::string& path) {
-  std::vector<std::string> parts(1);
-  for (size_t at = 0; at < path.size();) {
+  const size_t folder = folder_length(path);
+  std::vector<std::string> parts{path.substr(0, folder)};
+  for (size_t at = folder; at < path.size();) {
     const size_t length = place_length(std::string_view(path).substr(at));
     if (length == 0)
       parts.back() += path[at++];
@@ -101,10 +104,12 @@ bool has_numbers_between(std::string_view text, std::span<const std::string> par
 bool names(const Use& pattern, const Use& plain) {
   const std::vector<std::string> numbered = parts_between_places(pattern.canonical.string());
   if (numbered.size() > 1 && has_numbers_between(plain.canonical.string(), numbered)) return true;
-  if (pattern.writes || pattern.path.find_first_of("*?[") == std::string::npos) return false;
+  const std::string canonical = pattern.canonical.string();
+  const size_t folder = folder_length(canonical);
+  if (pattern.writes || canonical.find_first_of("*?[", folder) == std::string::npos) return false;
   // A writer with numbers of its own is compared by one of its names.
   const std::string one = fmt::format("{}", fmt::join(parts_between_places(plain.canonical.string()), "000000"));
-  return ::fnmatch(pattern.canonical.c_str(), one.c_str(), FNM_PATHNAME) == 0;
+  return ::fnmatch(with_quoted_folder(canonical, folder).c_str(), one.c_str(), FNM_PATHNAME) == 0;
 }
 
 // True if `folder` is read as a whole, and the written file lies in it and is there now.

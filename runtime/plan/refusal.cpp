@@ -2,7 +2,6 @@
 #include "plan/refusal.h"
 
 #include <algorithm>
-#include <cctype>
 
 #include "plan/paths.h"
 
@@ -12,7 +11,9 @@ namespace {
 
 bool names(const std::string& sentence, const std::string& word) {
   const auto is_letter = [&](size_t i) {
-    return i < sentence.size() && (std::isalnum(static_cast<unsigned char>(sentence[i])) || sentence[i] == '_');
+    if (i >= sentence.size()) return false;
+    const char c = sentence[i];
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
   };
   for (size_t at = sentence.find(word); at != std::string::npos; at = sentence.find(word, at + 1))
     if ((at == 0 || !is_letter(at - 1)) && !is_letter(at + word.size())) return true;

@@ -4,7 +4,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cctype>
 #include <numeric>
 
 #include "graph/unfold.h"
@@ -18,7 +17,9 @@ constexpr const char* kClockNote = "clock "; // "clock gate7: in_flight 2 of [1,
 constexpr size_t kListedMax = 4;             // instances of one template that a list names if it lacks others
 
 // Characters of a handler's or a stream's name; '~' is in the names of conversions, and '+' in those of places.
-bool is_of_name(char c) { return std::isalnum(static_cast<unsigned char>(c)) || c == '_' || c == '-'; }
+bool is_of_name(char c) {
+  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' || c == '-';
+}
 bool is_of_handler(char c) { return is_of_name(c) || c == '~'; }
 bool is_of_stream(char c) { return is_of_name(c) || c == '+'; }
 

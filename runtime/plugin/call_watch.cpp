@@ -2,7 +2,7 @@
 #include "plugin/call_watch.h"
 
 #include <algorithm>
-#include <cstdio>
+#include <string>
 #include <string_view>
 
 #include "observe/start_thread.h"
@@ -19,10 +19,9 @@ constexpr std::chrono::milliseconds kInterruptAgain{10};
 constexpr std::chrono::seconds kStandstill{10};
 
 std::string seconds(std::chrono::nanoseconds time) {
-  char text[32];
+  const int64_t tenths = (time.count() + 50'000'000) / 100'000'000;
   const bool whole = time.count() % 1'000'000'000 == 0;
-  std::snprintf(text, sizeof text, "%.*f s", whole ? 0 : 1, static_cast<double>(time.count()) / 1e9);
-  return text;
+  return std::to_string(tenths / 10) + (whole ? "" : "." + std::to_string(tenths % 10)) + " s";
 }
 
 std::string name_of(const Instance& instance) { return instance.name() + " (" + instance.info().type + ")"; }

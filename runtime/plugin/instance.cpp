@@ -235,7 +235,8 @@ std::string usable_value(const HandlerInfo::Param& param, const std::string& tex
   const bool number = whole || param.raw.type == MR_PARAM_FLOAT;
   if (number && !text.empty() && text.find_first_not_of("+-.") == text.find_first_of("0123456789")) {
     const std::string pointed = with_point(text);
-    double value = std::strtod(pointed.empty() ? text.c_str() : pointed.c_str(), nullptr);
+    size_t length = 0;
+    double value = v1::detail::leading_number(pointed.empty() ? text : pointed, length);
     if (param.raw.flags & MR_PARAM_HAS_RANGE) value = std::clamp(value, param.raw.min, param.raw.max);
     if (whole) value = std::floor(value);
     if (std::isfinite(value) && std::abs(value) < 1e15) return v1::detail::number_text(value);

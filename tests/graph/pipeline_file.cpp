@@ -130,6 +130,15 @@ TEST_CASE("reserved keys of a handler are read into its fields") {
   CHECK(handler.params.empty());
 }
 
+TEST_CASE("a whole number may be written with a point or an exponent, and must be whole") {
+  const Graph graph = with_handler("every: 4.0, concurrency: 3e0");
+  CHECK(graph.handlers[0].every == 4);
+  CHECK(graph.handlers[0].concurrency == 3);
+  CHECK_THROWS_AS(with_handler("every: 4.5"), Failure);
+  CHECK_THROWS_AS(with_handler("every: 0.0"), Failure);
+  CHECK_THROWS_AS(with_handler("every: 1e30"), Failure);
+}
+
 TEST_CASE("a batch is read as a size, or by its keys") {
   const Batch sized = batch_of("16");
   CHECK(sized.size == 16);

@@ -1,6 +1,7 @@
 // Graphs with streams: what an instance of a template is, and what edges and clocks become.
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <fstream>
 
@@ -125,6 +126,28 @@ TEST_CASE("items are a map, a list or the files that a pattern finds, and come b
   CHECK(names("[ { path: a.avi }, { path: b.avi, name: hall }, yard ]") == Texts{"0 a.avi", "hall b.avi", "yard"});
   const std::string found = (folder / "").string();
   CHECK(names("{ glob: \"" + found + "*.avi\" }") == Texts{"a_1 " + found + "a 1.avi", "b " + found + "b.avi"});
+  // Whatever files are called, each gets a name of its own that a stream may have.
+  const std::filesystem::path other = std::filesystem::path(MILLRACE_BINARY_DIR) / "films [1] {x} %d";
+  std::filesystem::remove_all(other);
+  std::filesystem::create_directories(other);
+  const std::string cut(70, 'x');
+  for (const std::string& name :
+       {std::string("ü.ts"), std::string("日本.ts"), std::string("東京.ts"), std::string("#.ts"), std::string("Süd.ts"),
+        std::string("Säd.ts"), std::string("a.mp4"), std::string("a.ts"), std::string("gate 7.ts"),
+        std::string("gate_7.ts"), std::string("1.ts"), cut + "1.ts", cut + "2.ts", std::string("[2].ts"),
+        std::string("Tür 1.ts")})
+    std::ofstream(other / name) << "film";
+  Texts called;
+  for (const std::string& line : names("{ glob: \"" + other.string() + "/*.*\" }"))
+    called.push_back(line.substr(0, line.find(' ')));
+  std::sort(called.begin(), called.end());
+  const std::string hashed = cut.substr(0, 55) + "-";
+  REQUIRE(called.size() == 15);
+  CHECK(std::adjacent_find(called.begin(), called.end()) == called.end());
+  for (const char* name : {"u00FC", "u65E5u672C", "u6771u4EAC", "u0023", "Su00FCd", "Su00E4d", "a_mp4", "a_ts",
+                           "gateu00207", "gate_7", "1", "_2", "T_r_1"})
+    CHECK_MESSAGE(std::binary_search(called.begin(), called.end(), name), name);
+  CHECK(std::count_if(called.begin(), called.end(), [&](const std::string& n) { return n.starts_with(hashed); }) == 2);
   CHECK(names("{ glob: { path: a.avi } }") == Texts{"glob a.avi"}); // a stream of this name
 }
 

@@ -159,6 +159,16 @@ TEST_CASE("a pattern is compared with what it may name") {
   CHECK(meeting({in("f+1.png")}, {in("ff1.png")}).code == 0); // no expression of a person's
 }
 
+TEST_CASE("the name of a folder that is there is no pattern") {
+  const Scratch scratch;
+  const std::string odd = scratch / "shots [1] %d {index}*", like = scratch / "shots [1] 5 {index}*";
+  for (const std::string& folder : {odd, like}) std::filesystem::create_directory(folder);
+  CHECK(meeting({odd + "/*.png"}, {odd + "/{index}.png"}).code == 413);
+  CHECK(meeting({odd + "/f%06d.png"}, {odd + "/f000007.png"}).code == 413);
+  CHECK(meeting({odd + "/f.png"}, {like + "/f.png"}).code == 0);
+  CHECK(meeting({}, {odd + "/f-%d.png", like + "/f-1.png"}).code == 0);
+}
+
 TEST_CASE("a folder that is read is not written into where a file of it is there") {
   const Scratch scratch;
   CHECK(meeting({scratch / "."}, {scratch / "film.mp4"}).code == 413);

@@ -88,9 +88,16 @@ TEST_CASE_FIXTURE(Fixture, "whole numbers are decimal or hexadecimal, never octa
   CHECK(*handler().count == -5);
   CHECK(code_of("count", "010") == 0);
   CHECK(*handler().count == 10);
-  for (const char* text : {"", " 1", "1 ", "1.5", "1e2", "0x", "--1", "+-1", "one", "0xg", "-"})
+  for (const char* text : {"7.0", "7.", "0.7e1", "70e-1", "+7.00", "7e0"}) {
+    CHECK(code_of("count", text) == 0);
+    CHECK(*handler().count == 7);
+  }
+  CHECK(code_of("count", "1e1") == 0);
+  for (const char* text :
+       {"", " 1", "1 ", "1.5", "1e", "1e+", "15e-1", "1.0.0", ".", "0x", "0x-1", "--1", "+-1", "one", "0xg", "-"})
     CHECK(code_of("count", text) == 311);
-  for (const char* text : {"-6", "256", "99999999999999999999"}) CHECK(code_of("count", text) == 312);
+  for (const char* text : {"-6", "256", "99999999999999999999", "1e3", "1e99", "-0xffffffffffffffff"})
+    CHECK(code_of("count", text) == 312);
   CHECK(*handler().count == 10);
 }
 

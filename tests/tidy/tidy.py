@@ -233,6 +233,24 @@ def check_includes(path, name):
             yield f"{name}:{line}: includes {included}; {who}"
 
 
+# ---- numbers -------------------------------------------------------------------------------------------------------
+
+# These read and write numbers and letters by the locale, which a host or a plugin may have set.
+BY_LOCALE = re.compile(r"\b(strto(?:d|f|ld)|sto(?:d|f|ld)|atof|isalnum|isalpha|isupper|islower|tolower|toupper)\s*\(")
+FLOAT_FORMAT = re.compile(r'printf\([^;]*?%[-+ #0-9]*(?:\.(?!0[aefg])[0-9*]+)?[aefgAEFG]\b')
+
+
+def check_locale(path, name):
+    """Complaints about functions that depend on the locale. The command itself has the C locale's numbers."""
+    raw = path.read_text(encoding="utf-8", errors="replace")
+    for match in BY_LOCALE.finditer(without_comments_and_strings(raw)):
+        line = without_comments_and_strings(raw).count("\n", 0, match.start()) + 1
+        yield f"{name}:{line}: {match.group(1)}() depends on the locale; millrace/read_number.h and nearest.h do not"
+    for match in FLOAT_FORMAT.finditer(raw) if not name.startswith("runtime/cli/") else ():
+        line = raw.count("\n", 0, match.start()) + 1
+        yield f"{name}:{line}: printf() writes this number by the locale; fmt and to_chars do not"
+
+
 # ---- rooms -----------------------------------------------------------------------------------------------------------
 
 
@@ -326,6 +344,7 @@ def complaints(source, build=None, compiler=None):
             yield from check_comments(path, name)
         if path.suffix in CPP and name.split("/")[0] in ("runtime", "handlers", "plugins"):
             yield from check_includes(path, name)
+            yield from check_locale(path, name)
         yield from check_rooms(path, name)
     yield from check_tested(source)
     yield from unused.check(source, files_of(source), without_comments_and_strings, functions, is_function_head)

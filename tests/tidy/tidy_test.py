@@ -160,6 +160,14 @@ std::vector<int> m::orphan(int a) { return {a}; }
         self.assertEqual(self.complaints(), "runtime/include/millrace/testing/long.h:1: has 301 lines, at most 300\n"
                          "runtime/plan/long.h:1: has 301 lines, at most 300")
 
+    def test_with_a_number_that_depends_on_the_locale_is_refused(self):
+        self.write("runtime/memory/add.cpp", HEAD + 'double half() { return std::strtod("0.5", nullptr); }\n')
+        self.assertIn("add.cpp:2: strtod() depends on the locale", self.complaints())
+        self.write("runtime/memory/add.cpp", HEAD + 'void tell(double half) { std::printf("%d, %5.1f\\n", 1, half); }\n')
+        self.assertIn("add.cpp:2: printf() writes this number by the locale", self.complaints())
+        self.write("runtime/memory/add.cpp", HEAD + 'void tell(double half) { std::printf("%d, %.0f\\n", 1, half); }\n')
+        self.assertNotIn("locale", self.complaints())
+
     def test_that_tells_domains_apart_by_their_spelling_is_refused(self):
         for word in ("is_sim(name)", "is_cuda(name)", "step.domain == 0"):
             for name in ("runtime/exec/add.h", "runtime/embed/add.h"):

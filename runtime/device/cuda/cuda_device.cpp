@@ -6,6 +6,7 @@
 #include <fstream>
 
 #include "device/cuda/words.h"
+#include "millrace/nearest.h"
 #include "observe/error.h"
 #include "observe/start_thread.h"
 
@@ -488,9 +489,7 @@ void CudaDevice::find_neighbourhood() {
   char bus[32] = {};
   if (!ask<Call::DeviceGetPCIBusId>(bus, static_cast<int>(sizeof bus), static_cast<int>(ordinal_))) return;
   bus_id_ = bus;
-  std::string lower = bus_id_;
-  std::transform(lower.begin(), lower.end(), lower.begin(), [](char c) { return static_cast<char>(std::tolower(c)); });
-  std::ifstream list("/sys/bus/pci/devices/" + lower + "/local_cpulist");
+  std::ifstream list("/sys/bus/pci/devices/" + v1::detail::in_small_letters(bus_id_) + "/local_cpulist");
   std::getline(list, local_cpus_);
 }
 

@@ -2,16 +2,15 @@
 // that "0.5", "yes" or "fast" means the same everywhere.
 #pragma once
 
-#include <cctype>
-#include <cerrno>
 #include <charconv>
 #include <cmath>
 #include <cstdint>
-#include <cstdlib>
 #include <string>
 #include <string_view>
+#include <system_error>
 
 #include "millrace/abi.h"
+#include "millrace/read_number.h"
 
 #pragma GCC visibility push(hidden)
 namespace millrace {
@@ -48,27 +47,33 @@ inline bool read_bool(std::string_view text, int64_t& result) {
   return false;
 }
 
-// Reads decimal digits, or hexadecimal ones after 0x. There is no octal, because people write 007 and mean seven.
+// Reads a decimal number whose value is whole (5, 5.0, 1e3), or hexadecimal digits after 0x. There is no octal, because
+// people write 007 and mean seven.
 inline ParamProblem read_int(const std::string& text, int64_t& result) {
-  const size_t digits = text.find_first_not_of("+-");
-  if (digits == std::string::npos || digits > 1) return ParamProblem::wrong_type;
-  const bool hexadecimal = text.size() > digits + 2 && text[digits] == '0' && (text[digits + 1] | 0x20) == 'x';
-  const char first = text[hexadecimal ? digits + 2 : digits];
-  const bool first_is_digit = (first >= '0' && first <= '9') || (hexadecimal && isxdigit(first));
-  if (!first_is_digit) return ParamProblem::wrong_type;
-  char* end = nullptr;
-  errno = 0;
-  result = std::strtoll(text.c_str(), &end, hexadecimal ? 16 : 10);
-  if (*end || static_cast<size_t>(end - text.c_str()) != text.size()) return ParamProblem::wrong_type;
-  return errno == ERANGE ? ParamProblem::out_of_range : ParamProblem::none;
+  const size_t sign = text.starts_with('-') || text.starts_with('+') ? 1 : 0;
+  if (text.size() > sign + 2 && text[sign] == '0' && (text[sign + 1] | 0x20) == 'x') {
+    uint64_t size = 0;
+    const char* const end = text.data() + text.size();
+    const auto [stop, problem] = std::from_chars(text.data() + sign + 2, end, size, 16);
+    if (stop != end || problem == std::errc::invalid_argument) return ParamProblem::wrong_type;
+    const uint64_t most = uint64_t{1} << 63; // the size of the least number; the largest one is smaller by 1
+    const bool is_negative = text[0] == '-';
+    if (problem != std::errc() || size > (is_negative ? most : most - 1)) return ParamProblem::out_of_range;
+    result = static_cast<int64_t>(is_negative ? 0 - size : size);
+    return ParamProblem::none;
+  }
+  switch (read_whole_number(text, result)) {
+    case WholeProblem::none: return ParamProblem::none;
+    case WholeProblem::out_of_range: return ParamProblem::out_of_range;
+    default: return ParamProblem::wrong_type;
+  }
 }
 
 // Reads a finite number; no parameter can be "nan" or "inf".
 inline ParamProblem read_float(const std::string& text, double& result) {
-  if (text.empty() || text.find_first_not_of("0123456789+-.eE") != std::string::npos) return ParamProblem::wrong_type;
-  char* end = nullptr;
-  result = std::strtod(text.c_str(), &end);
-  if (*end) return ParamProblem::wrong_type;
+  size_t length = 0;
+  result = leading_number(text, length);
+  if (text.empty() || length < text.size()) return ParamProblem::wrong_type;
   return std::isfinite(result) ? ParamProblem::none : ParamProblem::out_of_range;
 }
 
