@@ -78,7 +78,9 @@ std::string address_of_peer(int descriptor) {
                         ::getnameinfo(any, size, host.data(), host.size(), port.data(), port.size(),
                                       NI_NUMERICHOST | NI_NUMERICSERV) == 0;
   if (!is_known) return "";
-  const std::string text = host.data();
+  std::string text = host.data();
+  constexpr std::string_view kMapped = "::ffff:"; // an IPv4 peer of a socket that listens at [::]
+  if (text.starts_with(kMapped) && text.find('.') != std::string::npos) text.erase(0, kMapped.size());
   return (text.find(':') == std::string::npos ? text : "[" + text + "]") + ":" + port.data();
 }
 

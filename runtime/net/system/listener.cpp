@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <sys/socket.h>
 
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <boost/asio.hpp>
@@ -35,8 +36,20 @@ constexpr int kTcpBacklog = 512;
 
 IpAddress address_of(const Tcp::endpoint& endpoint) {
   const asio::ip::address address = endpoint.address();
-  if (address.is_v6()) return address.to_v6().to_bytes();
+  if (address.is_v6()) return address.to_v6().to_bytes(); // one of IPv4 that came to [::] is mapped already
   return asio::ip::make_address_v6(asio::ip::v4_mapped, address.to_v4()).to_bytes();
+}
+
+// True if an IPv6 socket takes IPv4 as well: [::] means every address of the machine, as with other programs, unless
+// IPv4 is listened at by itself on the same port.
+bool stands_for_all(const ListenOptions& options, const Endpoint& endpoint, const Tcp::endpoint& address) {
+  if (!address.address().is_unspecified()) return false;
+  return std::none_of(options.endpoints.begin(), options.endpoints.end(), [&](const Endpoint& other) {
+    error_code no_address;
+    const asio::ip::address ip = asio::ip::make_address(other.host, no_address);
+    const bool is_ipv4 = no_address || ip.is_v4(); // a name may stand for one
+    return !other.is_local() && other.port == endpoint.port && other.port != 0 && is_ipv4;
+  });
 }
 
 [[noreturn]] void refuse_endpoint(const Endpoint& endpoint, const std::string& why) {
@@ -125,8 +138,8 @@ void Listener::Thread::listen(const Endpoint& endpoint) {
   // A program that this process starts would keep the port.
   if (!failed) fcntl(acceptor->native_handle(), F_SETFD, FD_CLOEXEC);
   if (!failed) acceptor->set_option(asio::socket_base::reuse_address(true), failed);
-  // An address that means all stands for its own family: the other one is listened at by itself.
-  if (!failed && address.address().is_v6()) acceptor->set_option(asio::ip::v6_only(true), failed);
+  if (!failed && address.address().is_v6())
+    acceptor->set_option(asio::ip::v6_only(!stands_for_all(options_, endpoint, address)), failed);
   if (!failed) acceptor->bind(address, failed);
   if (!failed) acceptor->listen(kTcpBacklog, failed);
   if (failed) refuse_endpoint(endpoint, failed.message());

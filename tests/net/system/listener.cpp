@@ -264,3 +264,35 @@ TEST_CASE("An address at which nobody can listen is refused with MR0817") {
     }
   }
 }
+
+TEST_CASE("[::] takes IPv4 too, unless IPv4 is listened at by itself on the same port") {
+  if (!has_ipv6()) return;
+  const auto dial_v4 = [](uint16_t port) {
+    sockaddr_in address{};
+    address.sin_family = AF_INET;
+    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    address.sin_port = htons(port);
+    const Descriptor socket = new_socket();
+    return ::connect(socket.number(), reinterpret_cast<sockaddr*>(&address), sizeof address) == 0;
+  };
+  ListenOptions options;
+  options.endpoints = {parse_endpoint("[::]:0")};
+  const Listener all(options, [](Guest) {});
+  CHECK(dial_v4(all.endpoints()[0].port));
+  // Both on one port, as a node listens that is told no address.
+  std::optional<Listener> both;
+  std::string why;
+  for (int tries = 0; tries < 20 && !both; ++tries) { // another program may take the port meanwhile
+    options.endpoints = {parse_endpoint("0.0.0.0:0")};
+    const uint16_t port = Listener(options, [](Guest) {}).endpoints()[0].port;
+    options.endpoints = {parse_endpoint("0.0.0.0:" + std::to_string(port)),
+                         parse_endpoint("[::]:" + std::to_string(port))};
+    try {
+      both.emplace(options, [](Guest) {});
+      CHECK(dial_v4(port));
+    } catch (const Failure& failure) {
+      why = failure.what();
+    }
+  }
+  CHECK_MESSAGE(both.has_value(), why);
+}
