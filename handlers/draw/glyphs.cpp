@@ -22,6 +22,9 @@ constexpr std::array<const char*, 7> kFontFolders = {
     "/usr/share/fonts/truetype",        "/usr/local/share/fonts",
     "/usr/local/share/fonts/dejavu"};
 constexpr uint32_t kReplacement = 0xfffd;
+// Folders of fonts that may have a letter which the chosen one lacks, and how many of them are looked at.
+constexpr std::array<const char*, 2> kAllFonts = {"/usr/share/fonts", "/usr/local/share/fonts"};
+constexpr size_t kFontsMax = 2000;
 
 // FreeType's unit is 1/64 pixel. Rounds up, so callers pass lengths that are positive away from the baseline.
 int32_t whole_pixels_up(FT_Pos units) { return static_cast<int32_t>((units + 63) >> 6); }
@@ -60,6 +63,71 @@ std::string find_default_font() {
   return "";
 }
 
+namespace {
+
+void append_utf8(std::string& text, uint32_t code) {
+  const auto tail = [&](int shift) { text += static_cast<char>(0x80u | (code >> shift & 0x3fu)); };
+  if (code < 0x80) {
+    text += static_cast<char>(code);
+  } else if (code < 0x800) {
+    text += static_cast<char>(0xc0u | code >> 6);
+    tail(0);
+  } else if (code < 0x10000) {
+    text += static_cast<char>(0xe0u | code >> 12);
+    tail(6), tail(0);
+  } else {
+    text += static_cast<char>(0xf0u | code >> 18);
+    tail(12), tail(6), tail(0);
+  }
+}
+
+// The fonts of this machine: the default one first, the others in the order of their paths, which is the same at every
+// start.
+std::vector<std::string> fonts_of_machine() {
+  namespace fs = std::filesystem;
+  std::vector<std::string> fonts;
+  for (const char* folder : kAllFonts) {
+    std::error_code error;
+    for (fs::recursive_directory_iterator entry(folder, fs::directory_options::skip_permission_denied, error), end;
+         !error && entry != end && fonts.size() < kFontsMax; entry.increment(error)) {
+      const std::string extension = entry->path().extension().string();
+      if (extension == ".ttf" || extension == ".otf" || extension == ".ttc") fonts.push_back(entry->path().string());
+    }
+  }
+  std::sort(fonts.begin(), fonts.end());
+  if (const std::string usual = find_default_font(); !usual.empty()) fonts.insert(fonts.begin(), usual);
+  return fonts;
+}
+
+} // namespace
+
+std::string quoted_letters(std::string_view text) {
+  constexpr size_t kShownMax = 8;
+  std::string list;
+  for (size_t shown = 0; !text.empty(); ++shown) {
+    if (shown == kShownMax) return list + ", …";
+    list += shown == 0 ? "'" : ", '";
+    append_utf8(list, next_code_point(text));
+    list += "'";
+  }
+  return list;
+}
+
+void GlyphSet::render_from_other_fonts(void* library, uint32_t size, std::vector<uint32_t>& lacking) {
+  for (const std::string& path : fonts_of_machine()) {
+    if (lacking.empty()) return;
+    FT_Face raw_face = nullptr;
+    if (FT_New_Face(static_cast<FT_Library>(library), path.c_str(), 0, &raw_face) != 0) continue;
+    const std::unique_ptr<std::remove_pointer_t<FT_Face>, FreeFace> face(raw_face);
+    if (!FT_IS_SCALABLE(face.get()) || FT_Set_Pixel_Sizes(face.get(), 0, size) != 0) continue; // bitmaps have one size
+    std::erase_if(lacking, [&](uint32_t code_point) {
+      if (FT_Get_Char_Index(face.get(), code_point) == 0) return false;
+      render(face.get(), code_point);
+      return true;
+    });
+  }
+}
+
 GlyphSet::GlyphSet(const std::string& font, uint32_t size, std::string_view extra) {
   const std::string path = font.empty() ? find_default_font() : font;
   if (path.empty())
@@ -77,10 +145,20 @@ GlyphSet::GlyphSet(const std::string& font, uint32_t size, std::string_view extr
     throw std::runtime_error("font '" + path + "' has no size of " + std::to_string(size) + " pixels");
 
   for (uint32_t code_point = ' '; code_point <= '~'; ++code_point) render(face.get(), code_point);
+  std::vector<uint32_t> lacking;
   while (!extra.empty()) {
     const uint32_t code_point = next_code_point(extra);
     const auto same = [code_point](const Glyph& glyph) { return glyph.code_point == code_point; };
-    if (code_point >= ' ' && std::none_of(glyphs_.begin(), glyphs_.end(), same)) render(face.get(), code_point);
+    if (code_point < ' ' || std::any_of(glyphs_.begin(), glyphs_.end(), same)) continue;
+    if (FT_Get_Char_Index(face.get(), code_point) != 0)
+      render(face.get(), code_point);
+    else if (std::find(lacking.begin(), lacking.end(), code_point) == lacking.end())
+      lacking.push_back(code_point);
+  }
+  render_from_other_fonts(library.get(), size, lacking);
+  for (const uint32_t code_point : lacking) {
+    append_utf8(missing_, code_point);
+    render(face.get(), code_point);
   }
   std::sort(glyphs_.begin(), glyphs_.end(), [](const Glyph& a, const Glyph& b) { return a.code_point < b.code_point; });
   ascent_ = whole_pixels_up(face->size->metrics.ascender);

@@ -17,12 +17,16 @@ uint32_t next_code_point(std::string_view& text);
 // The path of DejaVu Sans in the folders where systems keep fonts; "" if it is not installed.
 std::string find_default_font();
 
+// "'カ', 'メ'": the first letters of a text that is not empty, for a message.
+std::string quoted_letters(std::string_view text);
+
 // The glyphs of one font in one size. Immutable once made; drawing allocates nothing.
 class GlyphSet {
  public:
   GlyphSet() = default;
   // Renders printable ASCII and every code point of `extra`. `font` is a file, or "" for the default; `size` is that of
-  // the em in pixels. Throws std::runtime_error with file, reason and remedy.
+  // the em in pixels. A letter of `extra` that the font lacks comes from another font of the machine, if one has it.
+  // Throws std::runtime_error with file, reason and remedy.
   GlyphSet(const std::string& font, uint32_t size, std::string_view extra = {});
 
   // The same letters, each widened to all places within `radius` pixels of it, to be drawn under them as an outline.
@@ -34,6 +38,8 @@ class GlyphSet {
   int32_t descent() const { return descent_; }
   // The text's width in pixels, as the sum of the advances. Code points that were not rendered count as '?'.
   int64_t width(std::string_view text) const;
+  // Letters of `extra`, each once, that no font has, as UTF-8; they are drawn as the font's empty box.
+  const std::string& missing() const { return missing_; }
   // Draws one line with its baseline at `y` and the pen starting at `x`, clipped to the picture.
   void draw(const ImageSpan& picture, std::string_view text, int64_t x, int64_t y, const Ink& ink) const;
 
@@ -51,6 +57,9 @@ class GlyphSet {
  private:
   void render(void* face, uint32_t code_point); // an FT_Face
 
+  void render_from_other_fonts(void* library, uint32_t size, std::vector<uint32_t>& lacking); // an FT_Library
+
+  std::string missing_;
   std::vector<Glyph> glyphs_; // sorted by code point
   std::vector<uint8_t> masks_;
   int32_t ascent_ = 0, descent_ = 0;

@@ -36,7 +36,8 @@ A `box` under the text or an `outline` around its letters keeps the text readabl
 Both are colours; "" is none. The box is `padding` larger than the line. Neither moves the text.
 
 Without `font` the font is DejaVu Sans from the system's usual font folders. If it is missing, the
-handler reports that before the first tick.
+handler reports that before the first tick. Letters that the font lacks are taken from another font
+of the machine; those that none has are empty boxes, and a warning names them.
 
     test.pattern ! draw.text text="frame {index} at {time}" size=32 box="#000000a0" ! null.sink
 )"[1];
@@ -84,6 +85,9 @@ class Text final : public Handler {
     box_color_ = parse_color(*box_).value_or(Color{});
     outline_color_ = parse_color(*outline_).value_or(Color{});
     make_glyphs();
+    if (!glyphs_.missing().empty())
+      log(MR_LOG_WARNING, "no font of this machine has " + quoted_letters(glyphs_.missing()) +
+                              ": an empty box is drawn instead; a font file that has them: font=FILE");
     if (Caption::shows_clock(*text_)) tzset(); // reads the time zone's file here, and not in a tick
   }
 

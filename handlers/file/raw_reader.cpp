@@ -4,6 +4,7 @@
 #include <optional>
 #include <stdexcept>
 
+#include "handlers/file/input_stream.h"
 #include "handlers/file/raw_frames.h"
 #include "handlers/file/raw_stream.h"
 #include "handlers/image/picture.h"

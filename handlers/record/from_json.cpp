@@ -24,13 +24,21 @@ damaged if it is no JSON, is of another type than the first or goes back in time
 `damaged: fail` such a line is refused, with line and column, before anything runs, because the file
 is read once to know how many records a tick may have. With `skip` it is left out and counted.
 
+`-` is standard input, and a path may be a FIFO (`mkfifo`) or a device. Such a stream is read once,
+line by line. Its first line is waited for before anything runs, because it says the type; a line of
+more than `count_max` records is damaged, and the number of ticks is known only at the end.
+
     record.from_json path=examples/data/boxes.jsonl ! null.sink
 )"[1];
 
 class FromJson final : public Handler {
  public:
   void probe(Facts& facts) override {
-    RecordFile file = open();
+    if (is_stream(*path_)) {
+      await_first_line();
+      return facts.waits();
+    }
+    RecordFile file(*path_, policy());
     RecordLine line;
     layout_ = nullptr;
     count_max_ = 1;
@@ -55,18 +63,27 @@ class FromJson final : public Handler {
   }
 
   void start() override {
-    file_.emplace(open());
-    has_line_ = false;
     given_ = 0;
     told_ = false;
+    if (is_stream(*path_)) return await_first_line();
+    file_.emplace(*path_, policy());
+    has_line_ = false;
   }
-  void reset() override { start(); }
-  void stop() override { file_.reset(); }
+  // A stream cannot go back, so it continues with the next line.
+  void reset() override {
+    if (!stream_.is_open()) start();
+  }
+  void stop() override {
+    file_.reset();
+    stream_.close();
+    has_line_ = false;
+  }
+  void interrupt() override { stream_.interrupt(); }
 
   void process(Tick& tick, Cpu&) {
     if (!has_line_) has_line_ = file_->next(line_);
     if (!has_line_) {
-      tell_damage();
+      if (!file_->was_interrupted()) tell_damage();
       return tick.end();
     }
     if (*line_.tick > given_++) return;
@@ -75,7 +92,23 @@ class FromJson final : public Handler {
   }
 
  private:
-  RecordFile open() const { return RecordFile(*path_, *damaged_ == "skip" ? Damaged::skip : Damaged::fail); }
+  Damaged policy() const { return *damaged_ == "skip" ? Damaged::skip : Damaged::fail; }
+
+  // The first line of a stream is read once, by probe() or else by start(), and given later.
+  void await_first_line() {
+    if (stream_.is_open()) return;
+    stream_.open(*path_);
+    file_.emplace(*path_, policy(), stream_, static_cast<uint64_t>(*count_max_param_));
+    has_line_ = file_->next(line_);
+    if (has_line_) {
+      layout_ = line_.layout;
+      count_max_ = static_cast<uint64_t>(*count_max_param_);
+      return;
+    }
+    stream_.close();
+    if (file_->was_interrupted()) throw cannot_read(*path_, "interrupted while it waited for the first line");
+    throw file_->damaged() ? std::runtime_error(file_->first_damage()) : cannot_read(*path_, "there is no line in it");
+  }
 
   void give(Tick& tick) const {
     if (line_.layout != layout_ || line_.count > count_max_) throw cannot_read(*path_, "it changed while it was read");
@@ -101,10 +134,13 @@ class FromJson final : public Handler {
   }
 
   Output<Any> out_{*this, "out", of_records, help("records of the type that the file holds")};
-  Param<std::string> path_{*this, "path", "", "the file to read", required, reads_path};
+  Param<std::string> path_{*this, "path", "", "the file to read; -: standard input", required, reads_path};
   Param<std::string> damaged_{*this, "damaged", "fail", "what happens at a damaged line", choices({"fail", "skip"})};
+  Param<int64_t> count_max_param_{*this, "count_max", 1024,
+                                  "the most records in a line of a stream; a file says its own", range(1, 1 << 20)};
   const RecordLayout* layout_ = nullptr; // null: not probed
-  uint64_t count_max_ = 1;               // records in one line
+  uint64_t count_max_ = 1;               // most records in one line
+  InputStream stream_;                   // open for all that is no regular file
   std::optional<RecordFile> file_;
   RecordLine line_; // the next line to give, if has_line_
   bool has_line_ = false, told_ = false;

@@ -17,6 +17,9 @@ constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF"; // some editors begi
 RecordFile::RecordFile(const std::string& path, Damaged policy)
     : path_(path), policy_(policy), file_(open_to_read(path)) {}
 
+RecordFile::RecordFile(const std::string& path, Damaged policy, InputStream& stream, uint64_t count_max)
+    : path_(path), policy_(policy), stream_(&stream), count_max_(count_max) {}
+
 bool RecordFile::next(RecordLine& line) {
   while (next_text()) {
     if (number_ == 1 && text_.starts_with(kByteOrderMark)) text_.erase(0, kByteOrderMark.size());
@@ -38,6 +41,9 @@ bool RecordFile::next(RecordLine& line) {
 }
 
 void RecordFile::check(RecordLine& line) {
+  if (line.count > count_max_)
+    throw JsonError(
+        1, std::to_string(line.count) + " records are more than the " + std::to_string(count_max_) + " of `count_max`");
   if (layout_ && line.layout != layout_)
     throw JsonError(1, "the records are '" + std::string(line.layout->schema) + "', those before were '" +
                            std::string(layout_->schema) + "'");
@@ -50,9 +56,26 @@ void RecordFile::check(RecordLine& line) {
   next_tick_ = *line.tick + 1;
 }
 
-// Reads the next line, without its break, into text_. False at the end of the file.
+// Reads the next bytes into buffer_. False at the end, and if it was interrupted.
+bool RecordFile::refill() {
+  buffer_.resize(kReadBytes);
+  used_ = 0;
+  if (stream_) {
+    size_t count = 0;
+    const InputStream::Answer answer = stream_->read(buffer_.data(), kReadBytes, count);
+    buffer_.resize(count);
+    interrupted_ = answer == InputStream::Answer::interrupted;
+    return answer == InputStream::Answer::bytes;
+  }
+  buffer_.resize(std::fread(buffer_.data(), 1, kReadBytes, file_.get()));
+  if (buffer_.empty() && std::ferror(file_.get())) throw cannot_read(path_, std::strerror(errno));
+  return !buffer_.empty();
+}
+
+// Reads the next line, without its break, into text_. False at the end of the file, and if it was interrupted.
 bool RecordFile::next_text() {
-  text_.clear();
+  if (!interrupted_) text_.clear();
+  interrupted_ = false;
   for (;;) {
     const size_t at = buffer_.find('\n', used_);
     text_.append(buffer_, used_, at == std::string::npos ? at : at - used_);
@@ -65,12 +88,8 @@ bool RecordFile::next_text() {
       ends_with_break_ = true;
       return true;
     }
-    buffer_.resize(kReadBytes);
-    buffer_.resize(std::fread(buffer_.data(), 1, kReadBytes, file_.get()));
-    used_ = 0;
-    if (!buffer_.empty()) continue;
-    if (std::ferror(file_.get())) throw cannot_read(path_, std::strerror(errno));
-    if (text_.empty()) return false;
+    if (refill()) continue;
+    if (interrupted_ || text_.empty()) return false;
     ++number_;
     ends_with_break_ = false;
     return true;

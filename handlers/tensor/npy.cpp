@@ -183,11 +183,15 @@ NpyHeader parse_npy_dictionary(std::string_view text) {
 }
 
 NpyHeader read_npy_header(std::FILE* file) {
+  std::rewind(file);
+  return read_npy_header([file](void* target, size_t bytes) { return std::fread(target, 1, bytes, file) == bytes; });
+}
+
+NpyHeader read_npy_header(const std::function<bool(void* target, size_t bytes)>& given) {
   std::array<uint8_t, 12> fixed{};
   const auto read = [&](void* target, size_t bytes) {
-    if (std::fread(target, 1, bytes, file) != bytes) refuse("it breaks off in its header");
+    if (!given(target, bytes)) refuse("it breaks off in its header");
   };
-  std::rewind(file);
   read(fixed.data(), 8);
   if (std::memcmp(fixed.data(), kMagic.data(), kMagic.size()) != 0) refuse("it is no .npy file");
   const uint8_t major = fixed[6];

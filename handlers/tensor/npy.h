@@ -9,6 +9,7 @@
 
 #include <cstdint>
 #include <cstdio>
+#include <functional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -39,6 +40,8 @@ std::string npy_header(DType dtype, std::span<const int64_t> shape, size_t bytes
 // Reads the header at the file's beginning and goes to the first element. Throws std::runtime_error with the reason but
 // without the path. Types that are no plain numbers (objects, structures, complex, text, time) are refused by name.
 NpyHeader read_npy_header(std::FILE* file);
+// The same for bytes that `read` gives in order; false: there are no more.
+NpyHeader read_npy_header(const std::function<bool(void* target, size_t bytes)>& read);
 // Parses the dictionary alone.
 NpyHeader parse_npy_dictionary(std::string_view text);
 

@@ -4,7 +4,9 @@
 #include <algorithm>
 #include <array>
 #include <ctime>
+#include <filesystem>
 #include <limits>
+#include <string>
 
 #include "builtin.h"
 #include "handlers/draw/caption.h"
@@ -176,6 +178,36 @@ TEST_CASE("letters have the width that the pen moves, and stand on the baseline"
   CHECK(rows.substr(29 * 61, 61).find('#') != std::string::npos);
   CHECK(rows.substr(30 * 61).find('#') == std::string::npos);
   CHECK(rows.substr(0, (30 - static_cast<size_t>(glyphs.ascent())) * 61).find('#') == std::string::npos);
+}
+
+TEST_CASE("a letter that the font lacks comes from another font, and one that no font has is told once" *
+          doctest::skip(!has_font())) {
+  const std::string folder = std::filesystem::path(find_default_font()).parent_path().string();
+  const std::string serif = folder + "/DejaVuSerif.ttf";
+  if (std::filesystem::exists(serif)) { // it has no Hebrew letters, and DejaVu Sans has
+    const std::string alef = "\xd7\x90";
+    const GlyphSet sans("", 30, alef), other(serif, 30, alef);
+    CHECK(other.missing().empty());
+    const GlyphSet::Glyph &from = *sans.find(0x5d0), &to = *other.find(0x5d0);
+    REQUIRE(from.width > 0);
+    CHECK(to.width == from.width);
+    CHECK(to.height == from.height);
+    CHECK(to.advance == from.advance);
+    CHECK(std::equal(sans.masks().begin() + static_cast<ptrdiff_t>(from.mask),
+                     sans.masks().begin() + static_cast<ptrdiff_t>(from.mask + from.width * from.height),
+                     other.masks().begin() + static_cast<ptrdiff_t>(to.mask)));
+  }
+  const std::string nobody = "\xf4\x8f\xbf\xbd"; // for private use: no font has it
+  CHECK(GlyphSet("", 30, "a" + nobody + "b" + nobody).missing() == nobody);
+  CHECK(quoted_letters(nobody + "x") == "'" + nobody + "', 'x'");
+  CHECK(quoted_letters("123456789") == "'1', '2', '3', '4', '5', '6', '7', '8', …");
+  TableTest text(builtin("draw.text"), {{"text", "a" + nobody}});
+  text.input("video", testing::image(Pixel::gray8, 64, 32, uint8_t{0}));
+  REQUIRE(text.tick().ok());
+  REQUIRE(text.tick().ok());
+  REQUIRE(text.logs().size() == 1);
+  CHECK(text.logs()[0].level == MR_LOG_WARNING);
+  CHECK(text.logs()[0].sentence.starts_with("no font of this machine has '" + nobody + "': an empty box is drawn"));
 }
 
 TEST_CASE("letters are cut off at the picture's edges, and far away they are nothing" * doctest::skip(!has_font())) {

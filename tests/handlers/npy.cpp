@@ -5,8 +5,10 @@
 #include <filesystem>
 #include <numeric>
 #include <random>
+#include <thread>
 
 #include "builtin.h"
+#include "fifo.h"
 #include "handlers/file/open.h"
 #include "handlers/tensor/npy.h"
 #include "scratch.h"
@@ -152,6 +154,45 @@ TEST_CASE("one file is a stack of ticks, or one value where that is said") {
   CHECK(elements_of<int>(result) == std::vector{0, 1, 2, 3, 4, 5});
   CHECK(result.tensor("out").shape()[1] == 3);
   CHECK(whole.tick().end());
+}
+
+TEST_CASE("a FIFO gives the values of its stack as a file does, and says type and shape before anything runs") {
+  const ScratchFolder folder;
+  const std::string path = fifo(folder);
+  const std::string file = npy_file(dictionary(">i4", "(2, 3)"), std::string("\0\0\0\1\0\0\0\2\0\0\0\3", 12) +
+                                                                     std::string("\0\0\0\4\0\0\0\5\0\0\0\6", 12));
+  TableTest stack(builtin("tensor.from_npy"), {{"path", path}});
+  std::thread writer = feeder(path, file);
+  REQUIRE(stack.start() == MR_OK);
+  CHECK(stack.facts().waits == 1);
+  CHECK(stack.facts().tick_count == 2);
+  CHECK(stack.format("out").rank == 1);
+  CHECK(elements_of<int>(stack.tick()) == std::vector{1, 2, 3});
+  CHECK(elements_of<int>(stack.tick()) == std::vector{4, 5, 6});
+  CHECK(stack.tick().end());
+  writer.join();
+  stack.stop();
+  TableTest whole(builtin("tensor.from_npy"), {{"path", path}, {"stacked", "false"}});
+  writer = feeder(path, npy_file(dictionary("<i4", "(2, 3)", true), bytes_of<int>({0, 3, 1, 4, 2, 5})));
+  CHECK(elements_of<int>(whole.tick()) == std::vector{0, 1, 2, 3, 4, 5});
+  CHECK(whole.tick().end());
+  writer.join();
+  whole.stop();
+  TableTest cut(builtin("tensor.from_npy"), {{"path", path}});
+  writer = feeder(path, file.substr(0, file.size() - 5));
+  CHECK(cut.tick().ok());
+  CHECK(cut.tick().error ==
+        "cannot read '" + path + "': it breaks off: its shape says 2 values, and 1 were there and 7 bytes of the next");
+  writer.join();
+  cut.stop();
+  for (const std::string& bad :
+       {std::string("nothing of NumPy"), file.substr(0, 20), npy_file(dictionary("<f8", "(1, 99999999999)"), "")}) {
+    TableTest refused(builtin("tensor.from_npy"), {{"path", path}});
+    writer = feeder(path, bad);
+    CHECK(refused.start() == MR_ERROR);
+    CHECK(refused.error().starts_with("cannot read '" + path + "': it"));
+    writer.join();
+  }
 }
 
 TEST_CASE("Fortran's order, big-endian numbers, booleans, no dimension and versions 2 and 3 are read") {

@@ -10,11 +10,14 @@
 #include <csignal>
 #include <cstring>
 #include <filesystem>
+#include <fstream>
 #include <initializer_list>
 #include <memory>
+#include <stdexcept>
 #include <thread>
 
 #include "builtin.h"
+#include "fifo.h"
 #include "handlers/file/numbered_path.h"
 #include "handlers/file/raw_frames.h"
 #include "handlers/image/picture.h"
@@ -233,44 +236,6 @@ TEST_CASE("a raw file that shrinks under the reader is a failure, and a stop and
 
 // ---- pipes
 
-namespace {
-
-std::string fifo(const ScratchFolder& folder) {
-  REQUIRE(mkfifo((folder / "fifo").c_str(), 0600) == 0);
-  return folder / "fifo";
-}
-
-// Writes to a FIFO in a thread of its own, as another program would. The reader must have opened it: if an older reader
-// keeps the FIFO open, a writer could come and go before, and a reader that opens later is told of no end.
-std::thread feeder(const std::string& path, const std::string& bytes) {
-  return std::thread([path, bytes] {
-    const int pipe = open(path.c_str(), O_WRONLY);
-    for (size_t at = 0; at < bytes.size();) {
-      const ssize_t count = write(pipe, bytes.data() + at, bytes.size() - at);
-      if (count <= 0) break;
-      at += static_cast<size_t>(count);
-    }
-    close(pipe);
-  });
-}
-
-// Runs `call` in a thread and interrupts the handler until it has returned; an interrupt before the wait is lost.
-template <class Call>
-void interrupted(TableTest& test, const Call& call) {
-  std::atomic<bool> done = false;
-  std::thread caller([&] {
-    call();
-    done = true;
-  });
-  while (!done) {
-    test.interrupt();
-    std::this_thread::yield();
-  }
-  caller.join();
-}
-
-} // namespace
-
 TEST_CASE(
     "a FIFO gives its pictures as a file does, waits for its writer, and its length is not known before its end") {
   const ScratchFolder folder;
@@ -428,6 +393,17 @@ TEST_CASE("a path's number stands where the pattern says, as wide as it says") {
   CHECK(NumberedPath("100%%d").of(7) == "100%7");
   CHECK_THROWS_WITH(NumberedPath("%d-{index}"), "'%d-{index}' has two places for a number");
   CHECK_THROWS_WITH(NumberedPath("{index}/x.npy"), "'{index}/x.npy' has its number in the name of a folder");
+}
+
+TEST_CASE("a folder that is there may be called like a number's place or like a pattern") {
+  const ScratchFolder scratch;
+  const std::string folder = scratch / "take %d {index} [1]*?";
+  std::filesystem::create_directory(folder);
+  CHECK(NumberedPath(folder + "/a.npy").of(3) == folder + "/a.npy");
+  CHECK(NumberedPath(folder + "/a-%03d.npy").of(3) == folder + "/a-003.npy");
+  std::ofstream(folder + "/a-007.npy") << "x";
+  CHECK(NumberedPath(folder + "/a-%03d.npy").existing() == std::vector<uint64_t>{7});
+  CHECK_THROWS_AS(NumberedPath((scratch / "none %d") + "/a.npy"), std::invalid_argument);
 }
 
 TEST_CASE("the files of a numbered path are those whose name it would give, in the order of numbers") {

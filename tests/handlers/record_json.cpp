@@ -1,5 +1,7 @@
 // Records as lines of JSON: the reader of JSON, one line and back, and the two handlers around them.
 #include <doctest/doctest.h>
+#include <fcntl.h>
+#include <unistd.h>
 
 #include <array>
 #include <cmath>
@@ -8,8 +10,10 @@
 #include <filesystem>
 #include <limits>
 #include <random>
+#include <thread>
 
 #include "builtin.h"
+#include "fifo.h"
 #include "handlers/record/json_line.h"
 #include "handlers/record/json_reader.h"
 #include "handlers/record/layout.h"
@@ -172,7 +176,14 @@ TEST_CASE("numbers beyond a type are infinite or zero where they are real, and r
   CHECK(JsonReader("-9223372036854775808").integer(INT64_MIN) == INT64_MIN);
   CHECK_THROWS_WITH_AS(JsonReader("9223372036854775808").integer(0),
                        "9223372036854775808 is not a whole number of 64 bits", JsonError);
-  CHECK_THROWS_WITH_AS(JsonReader("5.0").integer(0), "5.0 is not a whole number of 64 bits", JsonError);
+  for (const char* five : {"5", "5.0", "5.000", "0.5e1", "50e-1", "5E0", "500E-2"})
+    CHECK(JsonReader(five).integer(0) == 5);
+  CHECK(JsonReader("9007199254740993.0").integer(0) == 9007199254740993); // no double is between
+  CHECK(JsonReader("-9.223372036854775808e18").integer(INT64_MIN) == INT64_MIN);
+  CHECK(JsonReader("0e999999999999999999999").integer(0) == 0);
+  for (const char* other : {"5.5", "5e-1", "1e19", "9.3e18", "1e999999999999999999999", "1e-999999999999999999999"})
+    CHECK_THROWS_WITH_AS(JsonReader(other).integer(0),
+                         (std::string(other) + " is not a whole number of 64 bits").c_str(), JsonError);
   CHECK_THROWS_WITH_AS(JsonReader("-1").integer(0), "-1 is less than 0", JsonError);
 }
 
@@ -414,6 +425,59 @@ TEST_CASE("record.from_json begins again after a seek and a stop") {
   CHECK(counts_of(reader) == std::vector<int>{1, 0});
 }
 
+TEST_CASE("a FIFO gives its lines as a file does, and its first one says the type before anything runs") {
+  const ScratchFolder folder;
+  const std::string path = fifo(folder);
+  TableTest reader(builtin("record.from_json"), {{"path", path}});
+  std::thread writer = feeder(path, "\n" + line_of({{}}, 1) + line_of({{}, {}}, 3) + line_of({}, 4));
+  REQUIRE(reader.start() == MR_OK);
+  CHECK(reader.facts().waits == 1);
+  CHECK(reader.facts().tick_count == -1);
+  CHECK(reader.format("out").record_size == sizeof(Box));
+  CHECK(reader.format("out").record_count_max == 1024);
+  CHECK(counts_of(reader) == std::vector<int>{-1, 1, -1, 2, 0});
+  writer.join();
+}
+
+TEST_CASE("a stream's line of more records than `count_max` is damaged, and a stream of no line is refused") {
+  const ScratchFolder folder;
+  const std::string path = fifo(folder);
+  TableTest strict(builtin("record.from_json"), {{"path", path}, {"count_max", "1"}});
+  std::thread writer = feeder(path, line_of({{}}) + line_of({{}, {}}, 1));
+  REQUIRE(strict.start() == MR_OK);
+  CHECK(strict.tick().ok());
+  CHECK(strict.tick().error ==
+        "cannot read '" + path + "': line 2, column 1: 2 records are more than the 1 of `count_max`");
+  writer.join();
+  strict.stop();
+  TableTest empty(builtin("record.from_json"), {{"path", path}});
+  writer = feeder(path, "\n");
+  CHECK(empty.start() == MR_ERROR);
+  CHECK(empty.error() == "cannot read '" + path + "': there is no line in it");
+  writer.join();
+}
+
+TEST_CASE("an interrupt ends the wait for a stream's first line, and for a later one in the middle of it") {
+  const ScratchFolder folder;
+  const std::string path = fifo(folder);
+  TableTest never(builtin("record.from_json"), {{"path", path}});
+  mr_status started = MR_OK;
+  interrupted(never, [&] { started = never.start(); });
+  CHECK(started == MR_ERROR);
+  CHECK(never.error() == "cannot read '" + path + "': interrupted while it waited for the first line");
+  TableTest reader(builtin("record.from_json"), {{"path", path}});
+  const int writer = open(path.c_str(), O_RDWR); // so that opening does not wait for a reader
+  const std::string first = line_of({{}}), second = line_of({{}, {}}, 1);
+  const std::string begin = first + second.substr(0, 20), rest = second.substr(20);
+  REQUIRE(write(writer, begin.data(), begin.size()) == static_cast<ssize_t>(begin.size()));
+  REQUIRE(reader.start() == MR_OK);
+  CHECK(reader.tick().records<Box>("out").size() == 1);
+  interrupted(reader, [&] { CHECK(reader.tick().end()); });
+  REQUIRE(write(writer, rest.data(), rest.size()) == static_cast<ssize_t>(rest.size()));
+  CHECK(reader.tick().records<Box>("out").size() == 2);
+  close(writer);
+}
+
 TEST_CASE("a damaged line is refused before the run, with path, line and column") {
   const ScratchFolder folder;
   const auto refusal = [&](const std::string& text) {
@@ -453,7 +517,7 @@ TEST_CASE("record files that are missing, or no files, are refused with their pa
   CHECK(missing.error() == "cannot read '" + (folder / "none") + "': there is no such file");
   TableTest directory(builtin("record.from_json"), {{"path", folder / "."}});
   CHECK(directory.start() == MR_ERROR);
-  CHECK(directory.error().ends_with("it is not a regular file"));
+  CHECK(directory.error().ends_with("it is a folder"));
 }
 
 TEST_CASE("record.to_json refuses what it does not know, and paths that cannot be written") {
