@@ -26,12 +26,15 @@ The whole list is given `repeat` times, or, with `loop`, without end. With `fps`
 rate and picture n is shown at n / fps; without it there is a picture at each tick.
 
 Pictures are bgr8, or bgra8 with `alpha` (opaque if a file has no transparency); deeper ones are
-reduced to 8 bits, and a rotation that the file asks for is applied. All have the size of the first:
+reduced to 8 bits, and a rotation that the file asks for is applied. Colours are never multiplied by
+alpha. All have the size of the first:
 `sizes` says whether another size is refused, fitted in with its proportions kept and a black (or
 transparent) border, or stretched.
 
 A file that is missing, empty, cut off or cannot be decoded is an error that names it; in a list,
-when its turn comes. Damage in the middle of a file is left to its decoder. Only regular files are
+when its turn comes. Of an animated PNG and of a TIFF file with several pages the first picture is
+read, and a note says so; GIF and films are for video.file. TIFF is read with whole numbers of 8 or
+16 bits. Damage in the middle of a file is left to its decoder. Only regular files are
 read, of at most 1 GB and 134 million pixels.
 
     image.file path=examples/data/pattern-*.png fps=2 ! image.blur sigma=2 ! null.sink
@@ -58,6 +61,7 @@ class ImageFile final : public Handler {
 
   void start() override {
     if (first_.empty()) look_up();
+    tell();
     shown_ = 0;
   }
 
@@ -81,14 +85,20 @@ class ImageFile final : public Handler {
  private:
   void look_up() {
     files_ = pictures_of(*path_);
-    first_ = read_picture(files_[0], *alpha_);
+    first_ = read_picture(files_[0], *alpha_, &note_);
+  }
+
+  void tell() {
+    if (!note_.empty()) log(MR_LOG_INFO, note_);
+    note_.clear();
   }
 
   int64_t count() const { return static_cast<int64_t>(files_.size()) * *repeat_; }
 
-  void fill(cv::Mat target) const {
+  void fill(cv::Mat target) {
     const std::string& path = files_[static_cast<size_t>(shown_) % files_.size()];
-    const cv::Mat picture = &path == &files_[0] ? first_ : read_picture(path, *alpha_);
+    const cv::Mat picture = &path == &files_[0] ? first_ : read_picture(path, *alpha_, &note_);
+    tell();
     if (picture.size() == target.size())
       picture.copyTo(target);
     else if (*sizes_ == "fit")
@@ -111,7 +121,8 @@ class ImageFile final : public Handler {
   Param<bool> alpha_{*this, "alpha", false, "keeps transparency: pictures are bgra8"};
 
   std::vector<std::string> files_;
-  cv::Mat first_; // kept, not decoded again; all pictures have its size
+  std::string note_; // about the picture that was read last, until it is told
+  cv::Mat first_;    // kept, not decoded again; all pictures have its size
   int64_t shown_ = 0;
 };
 
