@@ -20,10 +20,10 @@ constexpr const char* kBoxesManual = &R"(
 Draws a frame around every box onto the picture, in the picture's own memory if the plan allows. The
 frame lies inside its box. The track's id chooses the colour, or the class if there is no id, so
 that a track keeps its colour. `labels` writes the id above the frame. Without boxes (the input is
-optional) the picture passes unchanged. Labels need a font: the file `font`, or DejaVu Sans from the
-system's usual font folders.
+optional) the picture passes unchanged, and the plan says so if nothing is connected. Labels need a
+font: the file `font`, or DejaVu Sans from the system's usual font folders.
 
-    test.pattern ! draw.boxes thickness=3 ! null.sink
+    test.pattern ! draw.boxes name=b thickness=3 ! null.sink ; record.from_json path=examples/data/boxes.jsonl ! b.boxes
 )"[1];
 
 class Boxes final : public Handler {
@@ -96,7 +96,7 @@ class Boxes final : public Handler {
   }
 
   Input<Image> video_{*this, "video", pixels({Pixel::gray8, Pixel::rgb8, Pixel::bgr8, Pixel::rgba8, Pixel::bgra8})};
-  Input<Records<Box>> boxes_{*this, "boxes", optional, help("in pixels of the picture")};
+  Input<Records<Box>> boxes_{*this, "boxes", optional, idle_without, help("in pixels of the picture")};
   Output<Image> out_{*this, "video", in_place(video_)};
   Param<int64_t> thickness_{*this, "thickness", 2, "of the frame", range(1, 100), unit("px"), live};
   Param<bool> labels_{*this, "labels", true, "draw the ids of tracks"};

@@ -20,7 +20,7 @@ known by their ids, as track.boxes gives them; boxes without an id have no trail
 back for `length` ticks and becomes thinner with age. One whose box is gone grows shorter until it
 is gone too. The id chooses the colour, as in draw.boxes.
 
-    test.pattern ! draw.trails length=30 ! null.sink
+    test.pattern ! draw.trails name=t length=30 ! null.sink ; record.from_json path=examples/data/boxes.jsonl ! t.boxes
 )"[1];
 
 // More trails than can be told apart. While there are so many, a new box has none.
@@ -80,7 +80,7 @@ class Trails final : public Handler {
   static constexpr double kStepsMax = 10000; // a box may jump to the end of a large picture
 
   Input<Image> video_{*this, "video", pixels({Pixel::gray8, Pixel::rgb8, Pixel::bgr8, Pixel::rgba8, Pixel::bgra8})};
-  Input<Records<Box>> boxes_{*this, "boxes", optional, help("in pixels of the picture, with ids")};
+  Input<Records<Box>> boxes_{*this, "boxes", optional, idle_without, help("in pixels of the picture, with ids")};
   Output<Image> out_{*this, "video", in_place(video_)};
   Param<int64_t> length_{*this, "length", 30, "ticks that a trail reaches back", range(1, 1000), live};
   Param<double> thickness_{*this, "thickness", 3, "of a trail at its newest end", range(1, 100), unit("px"), live};

@@ -117,9 +117,12 @@ Container container_of(const std::string& path, const std::string& name) {
   const std::string have = "`container` names it: " + listed(container_names());
   if (path == "-") throw std::invalid_argument("standard output has no extension that chooses a container; " + have);
   if (extension.empty())
-    throw std::invalid_argument("'" + path + "' has no extension that chooses a container; " + have);
-  throw std::invalid_argument("no container is known by the extension '." + extension + "'" +
-                              nearest_in_words(extension, container_names()) + "; " + have);
+    throw std::invalid_argument("'" + path + "' has no extension that chooses a container; " + have +
+                                "\ntry: path=" + path + ".mp4");
+  const std::string near = nearest_of(extension, container_names());
+  const std::string stem = path.substr(0, path.size() - extension.size());
+  throw std::invalid_argument("'" + path + "' has an extension that no container has, '." + extension + "'; " + have +
+                              "\ntry: path=" + stem + (near.empty() ? "mp4" : near));
 }
 
 std::vector<std::string> container_names() {

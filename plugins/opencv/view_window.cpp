@@ -53,7 +53,9 @@ class ViewWindow final : public Handler {
       return;
     }
     if (*without_display_ == "fail")
-      throw std::runtime_error(missing + "; `without_display: discard` would run without a window");
+      throw std::runtime_error(missing +
+                               "; `without_display: discard` would run without a window, and video.writer in its "
+                               "place writes a film\ntry: without_display=discard");
     log(MR_LOG_WARNING, missing + ": pictures are discarded");
     discards_ = true;
   }

@@ -115,7 +115,8 @@ std::string port_words(const plugin::HandlerInfo& info, const Port& port, size_t
   if (const std::vector<std::string> ranks = ranks_of(port); !ranks.empty())
     add(joined(ranks, "|") + (ranks.size() == 1 && ranks[0] == "1" ? " dimension" : " dimensions"));
   if (!fields_of(port).empty()) add("of " + joined(fields_of(port)));
-  if (port.optional()) add("optional");
+  if (port.optional())
+    add(port.raw.flags & MR_PORT_IDLE_WITHOUT ? "optional, but nothing is done without it" : "optional");
   if (port.many()) add(fmt::format("a list of up to {}", port.raw.many_max));
   if (port.raw.keeps > 0) add(fmt::format("keeps {} past values", port.raw.keeps));
   if (port.raw.memory != MR_MEMORY_FOLLOWS) add("in " + memory_of(port) + " memory");
@@ -167,6 +168,7 @@ ordered_json port_json(const plugin::HandlerInfo& info, const Port& port) {
   if (!fields_of(port).empty()) json["fields"] = fields_of(port);
   if (port.is_input()) {
     json["optional"] = port.optional();
+    if (port.raw.flags & MR_PORT_IDLE_WITHOUT) json["idle_without"] = true;
     json["list"] = port.many();
     if (port.many()) json["list_max"] = port.raw.many_max;
     if (port.raw.keeps > 0) json["keeps"] = port.raw.keeps;

@@ -15,6 +15,7 @@
 #include "cli/new.h"
 #include "cli/plugins.h"
 #include "cli/signals.h"
+#include "cli/usage_error.h"
 #include "graph/quantity.h"
 #include "millrace/abi.h"
 #include "millrace/read_number.h"
@@ -104,18 +105,6 @@ CLI::Option* add_pipeline_options(CLI::App& app, PipelineOptions& options) {
 void add_plan_options(CLI::App& app, PipelineOptions& options) {
   app.add_option("--facts", options.facts, "JSON: the sources' facts, used instead of asking them")->type_name("FILE");
   app.add_flag("--no-probe", options.no_probe, "do not ask the sources");
-}
-
-Error unknown_command(const CLI::App& app, const std::string& name) {
-  std::vector<std::string> names;
-  for (const CLI::App* known : app.get_subcommands({})) names.push_back(known->get_name());
-  const std::string nearest = nearest_name(name, names);
-  return Error{code::bad_command_line,
-               "there is no command \"" + name + "\"",
-               {},
-               {},
-               nearest,
-               nearest.empty() ? "millrace --help" : "millrace " + nearest + " --help"};
 }
 
 // The commands as CLI11 knows them, each with what it does.
@@ -377,90 +366,6 @@ class Commands {
   std::vector<std::string> benches_;
   std::string bench_devices_;
 };
-
-// "blur.sigma" for `--set blur.sigma 2`, where `extra`, the "2", should follow a '='; "" if `extra` is no such word.
-std::string set_before(const std::vector<std::string>& arguments, const std::string& extra) {
-  for (size_t i = 0; i + 2 < arguments.size(); ++i)
-    if (arguments[i] == "--set" && arguments[i + 2] == extra && arguments[i + 1].find('=') == std::string::npos)
-      return arguments[i + 1];
-  return "";
-}
-
-// The known handler type that is nearest to `name`; "" if none is near.
-std::string type_meant(const std::string& name) {
-  plugin::Registry registry;
-  scan_plugins(registry, {});
-  std::vector<std::string> types;
-  for (const plugin::HandlerInfo* info : registry.all()) types.push_back(info->type);
-  return nearest_type(name, types);
-}
-
-// The error for an argument that nothing takes.
-Error refused_extra(const CLI::App& app, const CLI::App& command, const std::string& extra,
-                    const std::vector<std::string>& arguments) {
-  Error error{code::bad_command_line,
-              "",
-              {},
-              {},
-              "",
-              "millrace " + (&command == &app ? "" : command.get_name() + " ") + "--help"};
-  if (extra.rfind('-', 0) == 0) {
-    std::vector<std::string> names;
-    for (const CLI::Option* option : command.get_options())
-      for (const std::string& name : option->get_lnames()) names.push_back("--" + name);
-    error.what = "there is no option " + extra;
-    error.nearest = nearest_name(extra.substr(0, extra.find('=')), names);
-    if (&command == &app && (extra == "-v" || extra == "-V")) {
-      error.notes.push_back("`millrace run -v` tells what the runtime does");
-      error.edit = "millrace --version";
-    }
-    return error;
-  }
-  if (&command == &app) return unknown_command(app, extra);
-  error.what = "millrace " + command.get_name() + " does not take \"" + extra + "\"";
-  if (extra == "!") error.notes.push_back("a pipeline that is written as a line stands within quotes");
-  if (const std::string set = set_before(arguments, extra); !set.empty()) {
-    error.notes.push_back("--set takes handler.key=value, as one word");
-    error.edit = "--set " + set + "=" + extra;
-  } else if (command.get_name() == "handlers") {
-    error.nearest = type_meant(extra);
-    error.notes.push_back("`millrace inspect TYPE` describes one handler type");
-    if (!error.nearest.empty()) error.edit = "millrace inspect " + error.nearest;
-  }
-  return error;
-}
-
-// "Could not convert: --ticks = 1e3": a number was expected.
-Error refused_value(const CLI::App& command, const std::string& words, Error error) {
-  const size_t name_at = words.find("--"), equals = words.find(" = ");
-  if (name_at == std::string::npos || equals == std::string::npos || equals < name_at) return error;
-  const std::string name = words.substr(name_at, equals - name_at), value = words.substr(equals + 3);
-  const CLI::Option* const option = command.get_option_no_throw(name);
-  const bool is_real = option && option->get_type_name().find("FLOAT") != std::string::npos;
-  error.what = name + " cannot be \"" + value + "\"";
-  error.notes.push_back(is_real ? "expected a number" : "expected a whole number");
-  const double number = number_in(value);
-  constexpr double kExactMax = 9e15; // below this every whole number is a distinct double
-  if (number >= 1 && number < kExactMax) error.edit = fmt::format("{} {}", name, static_cast<int64_t>(number));
-  return error;
-}
-
-// Turns a parse error of CLI11 into an error with the nearest name.
-Error usage_error(const CLI::App& app, const CLI::ParseError& failure, const std::vector<std::string>& arguments) {
-  const CLI::App& command = app.get_subcommands().empty() ? app : *app.get_subcommands().front();
-  Error error{code::bad_command_line,
-              failure.what(),
-              {},
-              {},
-              "",
-              "millrace " + (&command == &app ? "" : command.get_name() + " ") + "--help"};
-  const std::vector<std::string> extras = command.remaining();
-  if (failure.get_exit_code() == static_cast<int>(CLI::ExitCodes::ExtrasError) && !extras.empty())
-    return refused_extra(app, command, extras.front(), arguments);
-  if (failure.get_exit_code() == static_cast<int>(CLI::ExitCodes::ConversionError))
-    return refused_value(command, failure.what(), std::move(error));
-  return error;
-}
 
 int fail(const Error& error, int code) {
   std::fflush(stdout);

@@ -9,10 +9,12 @@
 #include <cstring>
 #include <fstream>
 #include <iterator>
+#include <optional>
 
 #include "cli/node_folder.h"
 #include "cli/plugins.h"
 #include "embed/calibrate.h"
+#include "graph/stray_word.h"
 #include "node/documents.h"
 #include "node/kept_brief.h"
 #include "node/offers.h"
@@ -59,7 +61,12 @@ embed::Choices choices_of(const PipelineOptions& options, bool machine_may_come)
 }
 
 graph::Graph load(const PipelineOptions& options, std::vector<Error>* kept = nullptr) {
-  graph::Graph graph = graph::load(options.pipeline, kept);
+  std::optional<plugin::Registry> registry; // for a mistake that only the declaration of a type explains
+  graph::Graph graph = graph::load(options.pipeline, kept, [&](const std::string& type) {
+    if (!registry) registry.emplace();
+    scan_for(*registry, type, options.plugin_paths);
+    return registry->find(type);
+  });
   for (const std::string& set : options.sets)
     attempt(kept, [&] {
       try {

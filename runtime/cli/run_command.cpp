@@ -33,6 +33,7 @@
 #include "node/trace.h"
 #include "observe/log.h"
 #include "observe/start_thread.h"
+#include "plan/notes.h"
 #include "serve/control.h"
 #include "serve/run_folder.h"
 #include "serve/socket.h"
@@ -269,7 +270,8 @@ class LiveRun {
   void tell_notes() {
     if (command_.quiet) return;
     if (const std::string nodes = nodes_here(compiled_.composition->graph()); !nodes.empty()) progress_.message(nodes);
-    for (const std::string& note : compiled_.composition->plan().notes) progress_.message("note: " + note);
+    for (const std::string& note : plan::notes_of_run(compiled_.composition->plan(), command_.verbose > 0))
+      progress_.message("note: " + note);
   }
 
   // Begins the end of the run, before anything is written. Does not return if another thread is ending the process.

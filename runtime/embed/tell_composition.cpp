@@ -6,6 +6,8 @@
 #include <set>
 #include <string>
 
+#include "plan/notes.h"
+
 namespace millrace::embed {
 
 namespace {
@@ -35,7 +37,8 @@ void tell_plan(Log& log, const plan::Plan& plan) {
                       counted(plan.transfers.size(), "copy", "copies")));
   Log::Context elsewhere; // `millrace run` prints notes on its terminal itself
   elsewhere.on_terminal = false;
-  for (const std::string& note : plan.notes) log.say(LogLevel::info, log.source(), "note: " + note, elsewhere);
+  for (const std::string& note : plan::notes_of_run(plan, true))
+    log.say(LogLevel::info, log.source(), "note: " + note, elsewhere);
   if (!log.takes(LogLevel::debug)) return;
   for (const plan::HandlerPlan& handler : plan.handlers)
     log.say(LogLevel::debug, log.source(handler.name, plan.clocks[handler.clock].name),

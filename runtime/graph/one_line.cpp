@@ -14,6 +14,7 @@
 #include "graph/limits.h"
 #include "graph/quantity.h"
 #include "graph/reference.h"
+#include "graph/stray_word.h"
 
 namespace millrace::graph {
 
@@ -124,7 +125,8 @@ class Lexer {
 
 class LineReader {
  public:
-  LineReader(const std::string& text, std::vector<Error>* kept) : lexer_(text), words_(lexer_.words()), kept_(kept) {}
+  LineReader(const std::string& text, std::vector<Error>* kept, const FindType& find_type)
+      : lexer_(text), words_(lexer_.words()), kept_(kept), find_type_(find_type) {}
 
   Graph read() {
     if (std::all_of(words_.begin(), words_.end(), [](const Word& word) { return word.is(";"); }))
@@ -271,7 +273,7 @@ class LineReader {
   // Refuses a second item without `!`: most often it was forgotten, sometimes a value lost its '=' or its quotes.
   [[noreturn]] void refuse_unjoined(const Word& word) const {
     const std::string before = words_[at_ - 1].text;
-    if (word.bare && word.text.find('.') != std::string::npos && is_type(word.text))
+    if (word.bare && word.text.find('.') != std::string::npos && is_type(word.text) && !is_rather_a_file(word.text))
       throw Failure(Error{code::missing_separator,
                           "'!' is missing between '" + shown(before) + "' and '" + word.text + "'",
                           word.place,
@@ -281,7 +283,10 @@ class LineReader {
     Error error{
         code::bad_one_line_pipeline, "'" + shown(word.text) + "' is neither '!' nor key=value", word.place, {}, "", ""};
     error.notes.push_back("expected '!', ';', key=value or a reference such as `name.`");
-    if (is_foreign_join(word.text)) {
+    const std::string meant = parameters_meant(word, error);
+    if (!meant.empty()) {
+      error.edit = meant;
+    } else if (is_foreign_join(word.text)) {
       error.notes.push_back("`!` joins two handlers");
       error.edit = "!";
     } else if (word.text.find('!') != std::string::npos) {
@@ -290,8 +295,34 @@ class LineReader {
       error.edit = words_[at_ - 1].key() + "=\"" + shown(words_[at_ - 1].value() + " " + word.text) + "\"";
     } else if (is_name(word.text)) {
       error.edit = word.text + "=…";
+    } else if (file_kind(word.text) != FileKind::other || word.text.find('/') != std::string::npos) {
+      error.edit = "path=" + word.text; // as every handler of this tree that opens files calls it
     }
     throw Failure(std::move(error));
+  }
+
+  // True for "out.rgb" after a handler that still needs a path, and for a name such as "vtest.avi".
+  bool is_rather_a_file(const std::string& word) const {
+    if (file_kind(word) != FileKind::other) return true;
+    const Handler& handler = graph_.handlers.back();
+    const plugin::HandlerInfo* info = find_type_ ? find_type_(handler.type) : nullptr;
+    return info && !find_type_(word) && !as_parameters(word, *info, handler, true).empty();
+  }
+
+  // `word`, which follows a handler, as parameters of that handler; "" if its type is not known or the word is like
+  // none of them. Adds to the error which parameters there are.
+  std::string parameters_meant(const Word& word, Error& error) const {
+    const Handler& handler = graph_.handlers.back();
+    const bool follows_it = previous_.handler + 1 == graph_.handlers.size() && !is_foreign_join(word.text);
+    const plugin::HandlerInfo* info = find_type_ && follows_it ? find_type_(handler.type) : nullptr;
+    if (!info) return "";
+    std::string names;
+    for (const auto& param : info->params) names += (names.empty() ? "" : ", ") + param.name;
+    error.notes.push_back("parameters of " + info->type + ": " + (names.empty() ? "none" : names));
+    const Word& before = words_[at_ - 1];
+    const plugin::HandlerInfo::Param* last =
+        before.equals == std::string::npos ? nullptr : info->find_param(before.key());
+    return as_parameters(word.text, *info, handler, last && is_free_text(*last));
   }
 
   [[noreturn]] void refuse_type(const Word& word) const {
@@ -360,7 +391,9 @@ class LineReader {
                           word.place,
                           {"expected letters, digits, '_' and '-', a letter first"},
                           "",
-                          "quotes around the value that this is part of"});
+                          is_type(key.substr(std::min(key.find_first_not_of('-'), key.size())))
+                              ? key.substr(key.find_first_not_of('-')) + "=" + shown(value)
+                              : "quotes around the value that this is part of"});
     if (handler.params.size() == kParamsMax)
       throw Failure(Error{code::text_limit,
                           "the handler has more than " + std::to_string(kParamsMax) + " parameters",
@@ -480,6 +513,7 @@ class LineReader {
   Lexer lexer_;
   std::vector<Word> words_;
   std::vector<Error>* const kept_;
+  const FindType& find_type_;
   size_t at_ = 0;
   Graph graph_;
   Item previous_;
@@ -493,9 +527,11 @@ class LineReader {
 
 } // namespace
 
-Graph parse_line(const std::string& text, std::vector<Error>* kept) {
+Graph parse_line(const std::string& text, std::vector<Error>* kept) { return parse_line(text, kept, {}); }
+
+Graph parse_line(const std::string& text, std::vector<Error>* kept, const FindType& find_type) {
   check_text(text, kFile);
-  return LineReader(text, kept).read();
+  return LineReader(text, kept, find_type).read();
 }
 
 } // namespace millrace::graph

@@ -15,6 +15,7 @@
 #include "graph/quantity.h"
 #include "graph/read_streams.h"
 #include "graph/reference.h"
+#include "graph/stray_word.h"
 #include "graph/tree_reader.h"
 #include "graph/unfold.h"
 
@@ -517,10 +518,12 @@ Graph parse_file(const std::string& path, std::vector<Error>* kept) {
   return parse_yaml(text, path, kept);
 }
 
-Graph load(const std::string& pipeline, std::vector<Error>* kept) {
+Graph load(const std::string& pipeline, std::vector<Error>* kept) { return load(pipeline, kept, {}); }
+
+Graph load(const std::string& pipeline, std::vector<Error>* kept, const FindType& find_type) {
   std::error_code ignored; // a one-line string may be no path at all: too long, for example
   if (ends_like_a_file(pipeline) || std::filesystem::exists(pipeline, ignored)) return parse_file(pipeline, kept);
-  return parse_line(pipeline, kept);
+  return parse_line(pipeline, kept, find_type);
 }
 
 } // namespace millrace::graph

@@ -7,6 +7,7 @@
 #include "graph/keys.h"
 #include "graph/limits.h"
 #include "graph/quantity.h"
+#include "graph/stray_word.h"
 
 namespace millrace::graph {
 
@@ -165,7 +166,7 @@ class TreeReader {
                         place(name.at),
                         {"expected letters, digits, '_' and '-', a letter first"},
                         "",
-                        ""});
+                        as_size(name.text, ": ", ", ")});
   }
 
   const std::string file_;

@@ -167,6 +167,7 @@ Plan compile(const graph::Graph& graph, const Facts& facts, const Types& types, 
   Plan plan;
   settle_formats(graph, facts, types, machine, options, [&](Draft& draft) {
     draft.plan.notes = options.notes;
+    note_idle(draft);
     run_passes(draft);
     plan = std::move(draft.plan);
   });

@@ -120,6 +120,9 @@ void capture(Draft& draft);           // regions
 void lay_out(Draft& draft);           // windows, slots, rings, bytes
 void schedule(Plan& plan);            // workers
 
+// Adds a note for each handler that does nothing, because no input is connected that it is for (MR_PORT_IDLE_WITHOUT).
+void note_idle(Draft& draft);
+
 // Fills Plan::inserted, once everything is known.
 void describe_conversions(Draft& draft);
 

@@ -4,8 +4,10 @@
 #include <algorithm>
 
 #include "graph/file_kind.h"
+#include "graph/stray_word.h"
 #include "plan/paths.h"
 #include "plan/refusal.h"
+#include "plugin/foreign_names.h"
 
 namespace millrace::plan {
 
@@ -28,6 +30,16 @@ const plugin::RegisteredType& find_type(const graph::Graph& graph, const plugin:
 
 namespace {
 
+// The parameter that takes the handler's path; null if it opens no file.
+const plugin::HandlerInfo::Param* path_param(const plugin::HandlerInfo& info) {
+  const plugin::HandlerInfo::Param* found = nullptr;
+  for (const auto& param : info.params) {
+    if (!(param.raw.flags & (MR_PARAM_READS_PATH | MR_PARAM_WRITES_PATH))) continue;
+    if (!found || (param.required() && !found->required())) found = &param;
+  }
+  return found;
+}
+
 // Refuses a key of an edge that stands among the parameters of the handler that the edge leads to.
 [[noreturn]] void refuse_edge_key(const graph::Graph& graph, const graph::Handler& declared,
                                   const graph::Param& param) {
@@ -48,6 +60,33 @@ namespace {
                                 : "input: { from: " + from + (port.empty() ? "" : "." + port) + ", " + given + " }"});
 }
 
+// Refuses a parameter that other programs have, if the handler has one that does the same. Returns if it has none.
+void refuse_foreign_param(const graph::Handler& declared, const plugin::HandlerInfo& info, const graph::Param& param) {
+  std::vector<const plugin::HandlerInfo::Param*> ours;
+  for (const std::string_view name : plugin::parameters_for(param.name)) {
+    const auto* own = info.find_param(std::string(name));
+    if (name == "path") own = path_param(info);
+    if (own) ours.push_back(own);
+  }
+  if (ours.empty()) return;
+  constexpr const char* kSomeWidth = "640"; // a usual one, where the text is no size: scale=0.5
+  const plugin::HandlerInfo::Param& first = *ours[0];
+  Error error{code::unknown_parameter,
+              declared.name + " (" + info.type + ") has no parameter \"" + param.name + "\"",
+              param.name_place,
+              {},
+              first.name,
+              assignment(param.name_place, first.name, param.text)};
+  for (const auto* own : ours) error.notes.push_back(plugin::described(*own));
+  if (first.name == "width" && ours.size() > 1) {
+    const bool in_a_line = param.name_place.file == "pipeline";
+    error.edit = graph::as_size(param.text, in_a_line ? "=" : ": ", in_a_line ? " " : ", ");
+    if (error.edit.empty()) error.edit = assignment(param.name_place, "width", kSomeWidth);
+    error.nearest.clear(); // two of them
+  }
+  throw Failure(std::move(error));
+}
+
 [[noreturn]] void refuse_param(const graph::Graph& graph, const graph::Handler& declared,
                                const plugin::HandlerInfo& info, const graph::Param& param) {
   std::vector<std::string> names = graph::reserved_keys();
@@ -58,6 +97,7 @@ namespace {
   }
   const std::string nearest = nearest_name(param.name, names);
   const auto* meant = info.find_param(nearest);
+  if (!meant) refuse_foreign_param(declared, info, param);
   if (nearest.empty() && !info.ports.empty() && graph::is_edge_key(param.name)) refuse_edge_key(graph, declared, param);
   throw Failure(Error{code::unknown_parameter,
                       declared.name + " (" + info.type + ") has no parameter \"" + param.name + "\"",

@@ -5,6 +5,7 @@
 #include <map>
 
 #include "millrace/payload.h"
+#include "plan/between.h"
 #include "plan/check_formats.h"
 #include "plan/draft.h"
 #include "plan/groups.h"
@@ -304,8 +305,8 @@ class Negotiation {
     gets.held = 0; // concerns its source alone
     gets.turn = MR_TURN_NONE;
     if (port.raw.accepts.kind != MR_KIND_ANY && gives.kind != port.raw.accepts.kind && gives.kind != MR_KIND_ANY)
-      refuse(edge, "the two ends of an edge carry different payloads", described_kind(gives.kind), port.type_name,
-             "a handler between them that takes " + described_kind(gives.kind) + " and gives " + port.type_name);
+      refuse(edge, "the two ends of an edge carry different payloads", described_kind(gives.kind), port.type_name, "",
+             {}, &gives);
     if (port.raw.accepts.kind == MR_KIND_TENSOR && gives.kind == MR_KIND_TENSOR && gives.dtype_bits)
       check_tensor(edge, gives);
     const bool meets = takes(edge) & gives.pixel_formats;
@@ -364,14 +365,18 @@ class Negotiation {
   }
 
   [[noreturn]] void refuse(const DraftEdge& edge, const std::string& what, const std::string& from,
-                           const std::string& to, const std::string& edit, const Place& place = {}) const {
-    throw Failure(Error{code::incompatible_formats,
-                        what,
-                        place.line > 0 ? place : edge.declared->place,
-                        {draft_.port_name(edge.source, false, edge.source_output) + " gives " + from,
-                         draft_.port_name(edge.target, true, edge.target_input) + " takes " + to},
-                        "",
-                        edit});
+                           const std::string& to, const std::string& edit, const Place& place = {},
+                           const mr_format* payload = nullptr) const {
+    Error error{code::incompatible_formats,
+                what,
+                place.line > 0 ? place : edge.declared->place,
+                {draft_.port_name(edge.source, false, edge.source_output) + " gives " + from,
+                 draft_.port_name(edge.target, true, edge.target_input) + " takes " + to},
+                "",
+                edit};
+    const DraftHandler& target = draft_.handlers[edge.target];
+    const auto& port = target.info->ports[target.input_port[edge.target_input]];
+    throw Failure(payload ? with_handler_between(error, draft_, edge, *payload, from, port) : error);
   }
 
   Draft& draft_;

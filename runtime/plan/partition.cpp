@@ -207,16 +207,6 @@ class Partition {
   std::map<uint32_t, uint32_t> kept_; // old segment → new one
 };
 
-// A note for the reader of the plan: the handlers whose cost is guessed.
-std::string unknown_costs(const Plan& plan) {
-  std::string names;
-  for (const HandlerPlan& handler : plan.handlers)
-    if (handler.step != kNone && counts(plan, plan.steps[handler.step]) && handler.cost_ns == 0)
-      names += (names.empty() ? "" : ", ") + handler.name;
-  return "costs not known: " + names + "; " + std::to_string(kUnknownCostNs / 1000) +
-         " µs are taken for each, and the segments are cut once more after the first ticks";
-}
-
 } // namespace
 
 bool moves(const Plan& plan, const Segment& segment) {
@@ -236,12 +226,20 @@ bool guesses(const Plan& plan, uint32_t pace) {
   return plan.workers > 1 && movable > 1 && std::any_of(plan.steps.begin(), plan.steps.end(), unknown);
 }
 
+std::string note_of_guesses(const Plan& plan) {
+  std::string names;
+  for (const HandlerPlan& handler : plan.handlers)
+    if (handler.step != kNone && counts(plan, plan.steps[handler.step]) && handler.cost_ns == 0)
+      names += (names.empty() ? "" : ", ") + handler.name;
+  return "costs not known: " + names + "; " + std::to_string(kUnknownCostNs / 1000) +
+         " µs are taken for each, and the segments are cut once more after the first ticks";
+}
+
 void partition(Draft& draft) {
   Plan& plan = draft.plan;
   plan.workers = std::max(1u, draft.machine.workers);
   Partition(plan, nullptr, nullptr).run();
   for (uint32_t p = 0; p < plan.paces.size(); ++p) plan.guessed = plan.guessed || guesses(plan, p);
-  if (plan.guessed) plan.notes.push_back(unknown_costs(plan));
 }
 
 Cut cut_again(const Plan& plan, const std::vector<int64_t>& costs_ns, const std::vector<bool>& stays) {

@@ -199,6 +199,8 @@ class Types {
     std::vector<mr_format> accepts; // as in HandlerFacts
   };
   virtual Answering answering(const graph::Handler& declared) const = 0;
+  // All types that are known here, sorted, for suggestions.
+  virtual std::vector<const plugin::HandlerInfo*> all() const { return {}; }
 };
 
 // Runs the passes in order. Throws Failure, MR03xx and MR04xx. Its only side effect is to ask `facts` for formats, so

@@ -240,6 +240,11 @@ void know_from(const Plan& plan, Facts& facts) {
   }
 }
 
+std::vector<const plugin::HandlerInfo*> LiveTypes::all() const {
+  const std::vector<const plugin::RegisteredType*> types = registry_.all();
+  return {types.begin(), types.end()};
+}
+
 Types::Answering LiveTypes::answering(const graph::Handler& declared) const {
   auto instance = make_inserted(declared, registry_, host_, watch_);
   std::vector<mr_format> accepts = narrowed(*instance, declared);

@@ -62,6 +62,7 @@ class LiveTypes final : public Types {
       : registry_(registry), host_(host), watch_(watch) {}
   const plugin::HandlerInfo* converter(uint32_t role) const override { return registry_.find_converter(role); }
   Answering answering(const graph::Handler& declared) const override;
+  std::vector<const plugin::HandlerInfo*> all() const override;
 
  private:
   const plugin::Registry& registry_;

@@ -4,6 +4,7 @@
 #include "plan/describe_crossing.h"
 #include "plan/describe_group.h"
 #include "plan/format_text.h"
+#include "plan/notes.h"
 #include "plan/template_names.h"
 
 namespace millrace::plan {
@@ -232,7 +233,7 @@ std::string print_json(const Plan& plan) {
   json["memory"] = plan.memory;
   json["rings"] = rings(plan);
   json["latency_us"] = plan.latency_us;
-  json["notes"] = plan.notes;
+  json["notes"] = all_notes(plan);
   return json.dump(2) + "\n";
 }
 

@@ -11,6 +11,7 @@
 #include "plan/describe_group.h"
 #include "plan/fold_segments.h"
 #include "plan/format_text.h"
+#include "plan/notes.h"
 #include "plan/plan_words.h"
 #include "plan/predict.h"
 #include "plan/variants.h"
@@ -355,17 +356,7 @@ class Printer {
     list("inserted", lines);
   }
 
-  void notes() {
-    std::vector<Row> rows;
-    for (size_t i = 0; i < plan_.notes.size(); ++i)
-      rows.push_back({by_template().notes[i], by_template().notes[i], names_.stream_in(plan_.notes[i])});
-    std::vector<std::string> lines;
-    for (const Group& group : fold(rows, names_)) {
-      const size_t i = group.rows[0];
-      lines.push_back(group.is_one() ? plan_.notes[i] : rows[i].key + " (" + stream_words(group, rows, names_) + ")");
-    }
-    list("notes", lines);
-  }
+  void notes() { list("notes", notes_by_template(plan_, all_notes(plan_))); }
 
   void list(const char* title, const std::vector<std::string>& lines) {
     if (lines.empty()) return;

@@ -62,6 +62,15 @@ Error refusal(int code, const std::string& begins, const graph::Handler& declare
     error.edit = error.place.file == "pipeline" ? value : "type: " + value;
   } else if (meant && meant->name == key && (!is_path(info, key) || meant == quoted)) {
     error.edit = assignment(error.place, key, value);
+  } else if (const auto* other = info.find_param(key); other && !is_path(info, key)) {
+    const bool is_given = std::any_of(declared.params.begin(), declared.params.end(),
+                                      [&](const graph::Param& param) { return param.name == key; });
+    if (!is_given && declared.type_place.file == "pipeline") {
+      error.place = declared.type_place;
+      error.edit = info.type + " " + assignment(error.place, key, value);
+    } else if (!is_given) {
+      error.edit = assignment(error.place, key, value);
+    }
   } else if (edit.empty() && code == code::incompatible_formats) {
     error.edit = "`millrace inspect " + info.type + "` says what it takes";
   }

@@ -10,9 +10,9 @@
 namespace millrace::plan {
 
 // `begins`, such as "video (video.file) could not start: ", stands before the handler's own sentence. A last line "try:
-// key=value" of the sentence becomes the suggested edit, if the pipeline gives that parameter, or the key is `type`.
-// The place is that of the parameter which the edit names, or whose path the sentence quotes, or, with code 402, which
-// the sentence names; else the handler's.
+// key=value" of the sentence becomes the suggested edit, if the handler has that parameter, or the key is `type`; a
+// path has to be one that the pipeline gives. The place is that of the parameter which the edit names, or whose path
+// the sentence quotes, or, with code 402, which the sentence names; else the handler's.
 Error refusal(int code, const std::string& begins, const graph::Handler& declared, const plugin::HandlerInfo& info,
               const std::string& sentence);
 

@@ -3,6 +3,7 @@
 #include <map>
 #include <tuple>
 
+#include "plan/between.h"
 #include "plan/draft.h"
 #include "plan/groups.h"
 #include "plan/rewire.h"
@@ -248,15 +249,14 @@ void refuse_kinds(const Draft& draft, const DraftEdge& edge, const plugin::Handl
                   const plugin::HandlerInfo::Port& to) {
   const DraftHandler& source = draft.handlers[edge.source];
   const DraftHandler& target = draft.handlers[edge.target];
-  const std::string edit = rewired(draft, target);
-  throw Failure(Error{
-      code::port_type_mismatch,
-      with_article(from.type_name) + " cannot be read as " + to.type_name,
-      edge.declared->place,
-      {source.declared->name + "." + from.name + " (" + source.info->type + ") gives " + from.type_name,
-       target.declared->name + "." + to.name + " (" + target.info->type + ") takes " + to.type_name},
-      "",
-      edit.empty() ? "a handler between them that takes " + from.type_name + " and gives " + to.type_name : edit});
+  Error error{code::port_type_mismatch,
+              with_article(from.type_name) + " cannot be read as " + to.type_name,
+              edge.declared->place,
+              {source.declared->name + "." + from.name + " (" + source.info->type + ") gives " + from.type_name,
+               target.declared->name + "." + to.name + " (" + target.info->type + ") takes " + to.type_name},
+              "",
+              rewired(draft, target)};
+  throw Failure(with_handler_between(std::move(error), draft, edge, from.raw.accepts, from.type_name, to));
 }
 
 void check_delay(const graph::Edge& declared, const plugin::HandlerInfo::Port& to) {

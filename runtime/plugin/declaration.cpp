@@ -200,6 +200,8 @@ void check_port(const mr_declaration& declared, uint32_t index, const Subject& s
                   who +
                       " is dense: a required tensor of a handler that takes items can be, and no list, and nothing "
                       "that forwards or is written in place");
+  subject.require(!(port.flags & MR_PORT_IDLE_WITHOUT) || (port.flags & MR_PORT_OPTIONAL),
+                  who + " is idle_without, and not optional");
   const uint32_t relations = port.flags & (MR_PORT_FORWARDS | MR_PORT_IN_PLACE);
   if (input) {
     subject.require(relations == 0 && port.like < 0, who + " is related to another port: only outputs can be");

@@ -18,7 +18,10 @@ constexpr std::string_view kQueues =
     "handlers of different speed run on threads of their own; a queue is an edge's policy";
 constexpr std::string_view kShares = "an output may have any number of readers: name= and a reference such as `name.`";
 
-constexpr std::array<ForeignName, 73> kNames = {{
+constexpr std::string_view kModel = "a model of other programs", kModels = "for models";
+constexpr std::string_view kNoModel = "no handler runs models yet; `millrace new` writes a plugin in which one can";
+
+constexpr std::array<ForeignName, 91> kNames = {{
     {"videotestsrc", kGst, "test.pattern", ""},
     {"filesrc", kGst, "video.file", kDecodes},
     {"uridecodebin", kGst, "video.file", ""},
@@ -92,13 +95,106 @@ constexpr std::array<ForeignName, 73> kNames = {{
     {"hstack", kFilter, "image.composite", "layout=row"},
     {"drawtext", kFilter, "draw.text", ""},
     {"format", kFilter, "image.convert", "to=…"},
+    {"yolo", kModel, "detect.people", kNoModel, true},
+    {"ssd", kModel, "detect.people", kNoModel, true},
+    {"detr", kModel, "detect.people", kNoModel, true},
+    {"mobilenet", kModel, "detect.people", kNoModel, true},
+    {"onnx", kModels, "", kNoModel, true},
+    {"onnxruntime", kModels, "", kNoModel, true},
+    {"tensorrt", kModels, "", kNoModel, true},
+    {"trt", kModels, "", kNoModel, true},
+    {"torch", kModels, "", kNoModel, true},
+    {"pytorch", kModels, "", kNoModel, true},
+    {"tensorflow", kModels, "", kNoModel, true},
+    {"tflite", kModels, "", kNoModel, true},
+    {"openvino", kModels, "", kNoModel, true},
+    {"ncnn", kModels, "", kNoModel, true},
+    {"infer", kModels, "", kNoModel, true},
+    {"inference", kModels, "", kNoModel, true},
+    {"nvinfer", kModels, "", kNoModel, true},
+    {"tritonclient", kModels, "", kNoModel, true},
+}};
+
+// Other programs' parameters. The first of ours that a handler has is meant; "width" brings "height" with it.
+struct ForeignParam {
+  std::string_view name;
+  std::array<std::string_view, 2> ours;
+};
+constexpr std::array<ForeignParam, 34> kParams = {{
+    {"size", {"width", "height"}},
+    {"scale", {"width", "height"}},
+    {"resolution", {"width", "height"}},
+    {"dimensions", {"width", "height"}},
+    {"video_size", {"width", "height"}},
+    {"s", {"width", "height"}},
+    {"w", {"width", ""}},
+    {"h", {"height", ""}},
+    {"file", {"path", ""}},
+    {"filename", {"path", ""}},
+    {"filepath", {"path", ""}},
+    {"location", {"path", ""}},
+    {"uri", {"path", ""}},
+    {"url", {"path", ""}},
+    {"src", {"path", ""}},
+    {"source", {"path", ""}},
+    {"output", {"path", ""}},
+    {"dst", {"path", ""}},
+    {"dest", {"path", ""}},
+    {"input_file", {"path", ""}},
+    {"fps", {"rate", "fps"}},
+    {"framerate", {"rate", "fps"}},
+    {"frame_rate", {"rate", "fps"}},
+    {"rate", {"fps", ""}},
+    {"r", {"rate", "fps"}},
+    {"frames", {"count", ""}},
+    {"num_buffers", {"count", ""}},
+    {"num-buffers", {"count", ""}},
+    {"nframes", {"count", ""}},
+    {"n", {"count", ""}},
+    {"radius", {"sigma", "thickness"}},
+    {"blur", {"sigma", ""}},
+    {"stddev", {"sigma", ""}},
+    {"encoder", {"codec", ""}},
 }};
 
 } // namespace
 
-const ForeignName* find_foreign_name(std::string_view name) {
+namespace {
+
+const ForeignName* find_exactly(std::string_view name) {
   const auto* found = std::find_if(kNames.begin(), kNames.end(), [&](const ForeignName& n) { return n.name == name; });
   return found == kNames.end() ? nullptr : found;
+}
+
+// "yolov8n" is a version of "yolo". Only names of models have such.
+const ForeignName* find_version(std::string_view name) {
+  const auto* found = std::find_if(kNames.begin(), kNames.end(),
+                                   [&](const ForeignName& n) { return n.is_model && name.starts_with(n.name); });
+  return found == kNames.end() ? nullptr : found;
+}
+
+} // namespace
+
+const ForeignName* find_foreign_name(std::string_view name) {
+  if (const ForeignName* whole = find_exactly(name)) return whole;
+  const size_t dot = name.rfind('.');
+  if (dot == std::string_view::npos) return find_version(name);
+  for (const std::string_view part : {name.substr(dot + 1), name.substr(0, dot)}) {
+    const ForeignName* found = find_exactly(part);
+    if (!found || !found->is_model) found = find_version(part);
+    if (found) return found;
+  }
+  return nullptr;
+}
+
+std::vector<std::string_view> parameters_for(std::string_view foreign) {
+  const auto* found =
+      std::find_if(kParams.begin(), kParams.end(), [&](const ForeignParam& param) { return param.name == foreign; });
+  if (found == kParams.end()) return {};
+  std::vector<std::string_view> ours;
+  for (const std::string_view one : found->ours)
+    if (!one.empty()) ours.push_back(one);
+  return ours;
 }
 
 } // namespace millrace::plugin

@@ -3,6 +3,7 @@
 
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace millrace::plugin {
 
@@ -11,9 +12,15 @@ struct ForeignName {
   std::string_view origin; // the framework, as a possessive: "GStreamer's"
   std::string_view type;   // the handler type that does it here; "" if none is needed
   std::string_view words;  // how it is done here, if not by a type alone
+  bool is_model = false;   // a handler of one's own could do it
 };
 
-// Null if the name is in no framework of the table.
+// By the whole name, its last part or its first: "queue", "detect.yolov8", "onnx.infer". Null if it is in no framework
+// of the table.
 const ForeignName* find_foreign_name(std::string_view name);
+
+// The parameters here that may stand for another program's, such as width and height for "size"; empty for others.
+// "path" stands for each parameter that takes a path.
+std::vector<std::string_view> parameters_for(std::string_view foreign);
 
 } // namespace millrace::plugin

@@ -172,6 +172,19 @@ const std::vector<LoadFailure>& Registry::failures() const { return state_->fail
 
 const std::vector<std::string>& Registry::folders() const { return state_->folders; }
 
+namespace {
+
+// "detect.faces, detect.people": the types of the family of `type`, the nearest first; "" if there is none.
+std::string family_of(const std::string& type, const std::vector<std::string>& types) {
+  const std::string family = type.substr(0, type.find('.') + 1);
+  std::vector<std::string> members;
+  for (const std::string& one : types)
+    if (!family.empty() && one.starts_with(family)) members.push_back(one);
+  return members.empty() ? "" : listed_from(type, std::move(members));
+}
+
+} // namespace
+
 Error unknown_type(const Registry& registry, int code, const std::string& type, bool in_a_failed_plugin) {
   std::vector<std::string> names;
   for (const HandlerInfo* info : registry.all()) names.push_back(info->type);
@@ -199,11 +212,21 @@ Error unknown_type(const Registry& registry, int code, const std::string& type, 
     const std::string words =
         foreign->words.empty() ? "" : (foreign->type.empty() ? "" : "; ") + std::string(foreign->words);
     error.notes.push_back(type + " is " + std::string(foreign->origin) + "; here " +
-                          (foreign->type.empty() ? "no handler does it: " : std::string(foreign->type) + " does it") +
+                          (foreign->is_model ? (foreign->type.empty() ? "" : std::string(foreign->type) + " is nearest")
+                           : foreign->type.empty() ? "no handler does it: "
+                                                   : std::string(foreign->type) + " does it") +
                           words);
     error.nearest = registry.find(std::string(foreign->type)) ? foreign->type : "";
     if (foreign->type.empty()) error.edit = "leave '" + type + "' out";
+    if (foreign->type.empty() && foreign->is_model) {
+      const size_t dot = type.rfind('.');
+      const std::string own = dot == std::string::npos ? "mine." + type : type;
+      error.edit = "millrace new " + own.substr(own.rfind('.') + 1) + " --name " + own;
+    }
   }
+  if (const std::string family = family_of(type, names);
+      error.nearest.empty() && !family.empty() && !in_a_failed_plugin)
+    error.notes.push_back("of this family there are " + family);
   if (!error.nearest.empty() || !error.edit.empty()) return error;
   for (const LoadFailure& failure : registry.failures()) {
     error.notes.push_back("a plugin could not be loaded: " + failure.path + ": " + failure.error.what);

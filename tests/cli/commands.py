@@ -13,6 +13,7 @@ import pathlib
 import pty
 import re
 import resource
+import shlex
 import shutil
 import signal
 import struct
@@ -32,6 +33,20 @@ handlers:
   video: { type: test.number, count: 5, node: edge }
   mix: { type: test.mix, input: video, node: gpu }
   end: { type: null.sink, input: mix, node: edge }
+"""
+# Each picture has two readers that want to write over it, so one of them copies it first, and the plan has a note.
+WALL = """version: 1
+streams: { cameras: { items: [c1, c2, c3, c4, c5, c6, c7, c8] } }
+clocks: { cameras: { mode: free }, wall: { mode: free, rate: 10 } }
+handlers:
+  video: { type: test.pattern, for_each: cameras, width: 32, height: 24, count: 5, fps: 10 }
+  boxes: { type: draw.text, for_each: cameras, input: video, text: a, size: 8 }
+  name:  { type: draw.text, for_each: cameras, input: video, text: '{stream}', size: 8 }
+  mark:  { type: draw.text, for_each: cameras, input: name, text: b, size: 8 }
+  wall:  { type: image.composite, clock: wall, input: { from: mark, policy: latest }, layout: grid, width: 96, height: 72 }
+  other: { type: image.composite, clock: wall, input: { from: boxes, policy: latest }, layout: grid, width: 96, height: 72 }
+  end:   { type: null.sink, input: wall }
+  more:  { type: null.sink, input: other }
 """
 
 
@@ -97,6 +112,49 @@ class Options(Command):
         for ticks, seen in ((3, 3), (2**32 + 3, 5)):
             self.assertIn(f"{seen} ticks", self.run_it("run", line, "--ticks", ticks).stderr)
         self.assertIn("5 ticks", self.run_it("run", line, "--duration", 8 * 10**9).stderr)
+
+    def test_a_wrong_value_is_told_with_what_is_expected_and_one_that_works(self):
+        line = "test.pattern width=16 height=16 count=2 ! null.sink"
+        for given, what, expected, edit in (
+                (["--ticks", "ten"], '--ticks cannot be "ten"', "a whole number above 0", "--ticks 100"),
+                (["--ticks", "0"], '--ticks cannot be "0"', "a whole number above 0", "--ticks 100"),
+                (["--ticks=-3"], '--ticks cannot be "-3"', "a whole number above 0", "--ticks 100"),
+                (["--ticks", "1e3"], '--ticks cannot be "1e3"', "a whole number above 0", "--ticks 1000"),
+                (["--ticks", "10x"], '--ticks cannot be "10x"', "a whole number above 0", "--ticks 10"),
+                (["--threads", "many"], '--threads cannot be "many"', "a whole number from 1 to 1024", "--threads 2"),
+                (["--threads", "5000"], '--threads cannot be "5000"', "a whole number from 1 to 1024", "--threads 2"),
+                (["--log-level", "inof"], '--log-level cannot be "inof"', "debug, info, warning or error", "--log-level info"),
+                (["--log-level", "loud"], '--log-level cannot be "loud"', "debug, info, warning or error", "--log-level info"),
+                (["--log-format", "xml"], '--log-format cannot be "xml"', "text or json", "--log-format json"),
+                (["--control", "maybe"], '--control cannot be "maybe"', "on or off", "--control off"),
+                (["--ticks"], "--ticks needs a value", "--ticks: stop after so many ticks", "--ticks 100"),
+                (["--json"], "--json needs a value", "--json: write the report", "--json report.json")):
+            said = self.refused("run", line, *given, code=2, error="MR0105")
+            self.assertIn(what, said.partition("\n")[0])
+            self.assertIn(expected, said)
+            self.assertTrue(said.endswith(f"\n  try: {edit}\n"), said)
+            self.run_it("run", line, "--quiet", *edit.split())
+
+    def test_what_a_command_needs_is_told_with_a_whole_command(self):
+        for given, needs, edit in ((["new", "my plugin"], "--name", "millrace new 'my plugin' --name my_plugin.invert"),
+                                   (["new"], "DIR", "millrace new mine --name acme.invert"),
+                                   (["inspect"], "TYPE", "millrace inspect image.blur"),
+                                   (["run"], "PIPELINE", "millrace run 'test.pattern count=100 ! null.sink'"),
+                                   (["plan", "--threads", "2"], "PIPELINE",
+                                    "millrace plan --threads 2 'test.pattern count=100 ! null.sink'"),
+                                   (["set"], "CHANGE", "millrace set blur.sigma=2")):
+            said = self.refused(*given, code=2, error="MR0105")
+            self.assertIn(f" needs {needs}\n", said)
+            self.assertTrue(said.endswith(f"\n  try: {edit}\n"), said)
+            if given[0] != "set":  # there is no run
+                self.run_it(*shlex.split(edit)[1:])
+
+    def test_options_that_need_or_exclude_another_say_so(self):
+        line = "null.source count=2 ! null.sink"
+        self.assertIn("--patience is for a run with --node, and there is none",
+                      self.refused("run", line, "--patience", "3", code=2, error="MR0105"))
+        self.assertIn("exclude each other",
+                      self.refused("run", line, "--plan", "x", "--devices", "cpu", code=2, error="MR0105"))
 
     def test_a_project_is_not_named_after_a_built_in_handler(self):
         self.assertIn("test.number", self.refused("new", "there", "--name", "test.number", code=2, error="MR0105"))
@@ -197,17 +255,36 @@ class Outputs(Command):
         self.assertNotIn("\r", told.stderr)  # no terminal, no progress
 
     def test_the_plans_notes_are_told_once_as_the_run_begins_and_kept_in_its_log(self):
-        given = ("test.pattern width=16 height=16 count=5 ! image.blur ! null.sink", "--threads", 2, "--devices", "cpu,sim:0")
+        given = ("test.pattern width=16 height=16 count=5 ! draw.boxes ! image.blur ! null.sink", "--threads", 2, "--devices",
+                 "cpu,sim:0")
         planned = self.run_it("plan", *given).stdout.partition("\nnotes\n")[2]
         notes = ["note: " + line.strip() for line in planned.splitlines()]
-        self.assertIn("costs not known", planned)
+        costs = [note for note in notes if note.startswith("note: costs not known: ")]
+        others = [note for note in notes if note not in costs]
+        self.assertEqual(len(costs), 1)
+        self.assertIn("note: boxes (draw.boxes) does nothing: its input boxes (Records<Box>) is not connected", others)
         told = self.run_it("run", *given, "--log-file", "notes.log").stderr.splitlines()
-        self.assertEqual(told[:len(notes)], notes)
-        self.assertEqual([line for line in told if line.startswith("note: ")], notes)
+        self.assertEqual(told[:len(others)], others)  # guessed costs are for those who look at the plan, or ask by -v
+        self.assertEqual([line for line in told if line.startswith("note: ")], others)
+        self.assertEqual([line for line in self.run_it("run", *given, "-v").stderr.splitlines() if line.startswith("note: ")],
+                         notes)
         log = (self.folder / "notes.log").read_text(encoding="utf-8")
         for note in notes:
             self.assertEqual(log.count(note), 1, log)
         self.assertEqual(self.run_it("run", *given, "--quiet").stderr, "")
+
+    def test_a_wall_of_eight_cameras_says_at_most_three_lines_before_its_first_picture(self):
+        (self.folder / "wall.yaml").write_text(WALL)
+        planned = self.run_it("plan", "wall.yaml", "--threads", 2).stdout.partition("\nnotes\n")[2]
+        self.assertRegex(planned, r"boxes@cameras copies its input before it writes: .*\(8 streams\)")
+        told = self.run_it("run", "wall.yaml", "--threads", 2).stderr
+        before = told[:told.index(" ticks in ")].splitlines()[:-1]
+        self.assertTrue(0 < len(before) <= 3, told)
+        self.assertFalse([line for line in before if "@c1" in line], told)
+        written = self.run_it("run", "wall.yaml", "--threads", 2, "--quiet", "--log-file", "wall.log")
+        self.assertEqual(written.stderr, "")
+        notes = re.findall(r"note: .*", (self.folder / "wall.log").read_text(encoding="utf-8"))
+        self.assertEqual(len(notes), len(planned.splitlines()), notes)
 
     def test_progress_is_rewritten_in_one_line_of_a_terminal(self):
         seen = self.said_on_a_terminal("run", "null.source ! null.sink", "--duration", "0.4")

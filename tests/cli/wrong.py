@@ -12,6 +12,7 @@ mend what they were suggested for.
 import difflib
 import pathlib
 import re
+import shlex
 import shutil
 import subprocess
 import sys
@@ -95,7 +96,10 @@ def end_of_value(line, at):
 
 def edited_line(line, column, edit):
     """A one-line pipeline: the word at the place gives way to the edit; None where that is no word."""
-    if " " in edit and not edit.startswith("! ") and not re.match(r"[\w.]+ path=\S+$", edit):
+    if edit.startswith("'") and edit.endswith("'"):  # the whole line, as a shell takes it
+        return shlex.split(edit)[0]
+    words_of_a_handler = re.match(r"[\w.]+( [\w.]+=\S+)+$", edit) or re.match(r"[\w.]+=\S+( [\w.]+=\S+)*$", edit)
+    if " " in edit and not edit.startswith("! ") and not words_of_a_handler:
         return None
     begin = line.rfind(" ", 0, column - 1) + 1
     end = line.find(" ", begin)
@@ -106,6 +110,13 @@ def edited_file(text, code, line_at, column, edit):
     """A pipeline file with the edit made; None where it is no key, no value and no indentation."""
     lines = text.split("\n")
     line, at = lines[line_at - 1], column - 1
+    if between := re.match(r"(\w+: \{ .* \}), and (\S+) in the place of (\S+)$", edit):
+        handler, name, replaced = between.groups()
+        if not line[at:].startswith(replaced):
+            return None
+        lines[line_at - 1] = line[:at] + name + line[at + len(replaced):]
+        lines.insert(lines.index("handlers:") + 1, "  " + handler)
+        return "\n".join(lines)
     if indent := re.match(r"(\d+) spaces? before '", edit):
         lines[line_at - 1] = " " * int(indent.group(1)) + line.lstrip(" ")
         return "\n".join(lines)

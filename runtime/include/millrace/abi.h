@@ -258,7 +258,10 @@ enum {
   MR_PORT_SQUARE = 32u,  /* input: takes square pixels only; a step of the plan scales other pictures */
   /* The bytes of the items of a call lie in one piece of memory, in the items' order and without gaps. Tensors of one
    * element type, whose dimensions but the first are equal. */
-  MR_PORT_DENSE = 64u
+  MR_PORT_DENSE = 64u,
+  /* input, with OPTIONAL: what the handler is for comes by it. If no such input is connected, the handler does nothing,
+   * and the plan says so. */
+  MR_PORT_IDLE_WITHOUT = 128u
 };
 
 typedef struct mr_port {

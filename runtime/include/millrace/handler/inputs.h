@@ -16,6 +16,7 @@ namespace detail {
 inline void apply(PortData& p, MayRepeat) { p.port.flags |= MR_PORT_REPEATS; }
 inline void apply(PortData& p, Dense) { p.port.flags |= MR_PORT_DENSE; }
 inline void apply(PortData& p, Optional) { p.port.flags |= MR_PORT_OPTIONAL; }
+inline void apply(PortData& p, IdleWithout) { p.port.flags |= MR_PORT_IDLE_WITHOUT; }
 inline void apply(PortData& p, OnCpu) { p.port.memory = MR_MEMORY_CPU; }
 inline void apply(PortData& p, OnGpu) { p.port.memory = MR_MEMORY_GPU; }
 inline void apply(PortData& p, Keeps k) { p.port.keeps = k.count; }

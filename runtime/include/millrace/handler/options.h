@@ -24,6 +24,11 @@ inline constexpr Dense dense{};
 struct Optional {};
 inline constexpr Optional optional{};
 
+// Beside `optional`: the input brings what the handler is for. The plan has a note if no such input is connected,
+// because then the handler does nothing.
+struct IdleWithout {};
+inline constexpr IdleWithout idle_without{};
+
 // The parameter may change between two ticks of a run.
 struct Live {};
 inline constexpr Live live{};

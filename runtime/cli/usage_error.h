@@ -1,0 +1,17 @@
+// A wrong command line as an error with what was expected and one edit, in place of CLI11's own words.
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <string>
+#include <vector>
+
+#include "observe/error.h"
+
+namespace millrace::cli {
+
+// `arguments`: the command line without the program's name.
+Error usage_error(const CLI::App& app, const CLI::ParseError& failure, const std::vector<std::string>& arguments);
+
+Error unknown_command(const CLI::App& app, const std::string& name);
+
+} // namespace millrace::cli
