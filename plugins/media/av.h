@@ -38,8 +38,11 @@ using Codec = std::unique_ptr<AVCodecContext, CodecDeleter>;
 using Parameters = std::unique_ptr<AVCodecParameters, ParametersDeleter>;
 using Scaler = std::unique_ptr<SwsContext, ScalerDeleter>;
 
-// "No such file or directory", "Invalid data found when processing input", …
+// "No such file or directory", "Invalid data found when processing input", … in our words where FFmpeg's mislead.
 inline std::string error_words(int code) {
+  if (code == AVERROR_EXIT) return "it was interrupted";
+  if (code == AVERROR_EOF) return "it ended";
+  if (code == -1) return "FFmpeg says no reason"; // many of its functions return it, and it reads as EPERM
   char words[AV_ERROR_MAX_STRING_SIZE];
   av_strerror(code, words, sizeof words);
   return words;

@@ -27,8 +27,9 @@ class BlockLender {
 };
 
 struct DecoderSettings {
-  int threads = 0;     // 0: as many as there are cores
-  std::string decoder; // FFmpeg's name; "": the codec's first
+  int threads = 0;            // 0: as many as there are cores
+  std::string decoder;        // FFmpeg's name; "": the codec's first
+  bool crops_exactly = false; // at the left; else FFmpeg may show more columns, see shown_size.h
 };
 
 // Frames are taken from one thread. The lender must outlive the decoder and all frames that it gave.

@@ -13,10 +13,13 @@ extern "C" {
 
 #include <algorithm>
 #include <cerrno>
+#include <chrono>
 #include <cmath>
 #include <cstdio>
 #include <cstdlib>
+#include <new>
 #include <stdexcept>
+#include <string_view>
 #include <system_error>
 
 namespace millrace::media {
@@ -26,6 +29,11 @@ namespace {
 // The most that is read to find out the format. These are FFmpeg's own bounds, written down so that we control them.
 constexpr int64_t kProbeBytesMax = 5'000'000;
 constexpr int64_t kProbeUsMax = 5'000'000;
+// A header may round its film's length, or tell the length without its beginning. A recording that was cut off or that
+// is in fragments tells none; a month is taken, as a damaged time is likely to be farther away.
+constexpr int64_t kPauseSlackNs = 60'000'000'000, kPauseUnsaidNs = int64_t{31} * 24 * 3600 * 1'000'000'000;
+constexpr uint64_t kSpoolBytesMax = uint64_t{4} << 30; // a film of hours; more would fill the disk unseen
+constexpr std::chrono::seconds kKeyFrameWait{60};      // cameras send a key frame each second to each 20 s
 constexpr int64_t kPixelsMax = 134'000'000; // 16384 × 8192: a flipped bit in a header can ask for all memory
 
 class InputOptions {
@@ -74,14 +82,16 @@ bool begins_as_mp4(const std::string& path) {
 
 const char* name_of(AVMediaType media) { return media == AVMEDIA_TYPE_AUDIO ? "sound" : "video"; }
 
-void set_for_address(const std::string& path, double timeout_s, InputOptions& options) {
+void set_for_address(const InputSettings& settings, InputOptions& options) {
+  const std::string& path = settings.path;
+  const double timeout_s = settings.timeout_s;
   const std::string us = std::to_string(std::llround(timeout_s * 1e6));
   if (begins_with(path, "rtsp://") || begins_with(path, "rtsps://")) {
     options.set("rtsp_transport", "tcp"); // UDP loses packets, and few firewalls let it through
     options.set("timeout", us);
   } else if (begins_with(path, "http://") || begins_with(path, "https://")) {
     options.set("rw_timeout", us);
-    options.set("reconnect", "1");
+    options.set("reconnect", settings.reconnects ? "1" : "0");
     options.set("reconnect_delay_max", std::to_string(std::max(1L, std::lround(timeout_s))));
   } else if (begins_with(path, "udp://") || begins_with(path, "rtp://")) {
     options.set("timeout", us);
@@ -122,6 +132,11 @@ InputKind input_kind_of(const std::string& path) {
   return InputKind::file;
 }
 
+std::string no_key_frame_words(const std::string& path) {
+  return "no key frame came within `timeout` from '" + path +
+         "': its pictures begin at the next one, which is waited for";
+}
+
 Input::Input(const InputSettings& settings, Interrupt& interrupt, Log& log)
     : settings_(settings), kind_(input_kind_of(settings.path)), interrupt_(interrupt), log_(log) {
   open_stream();
@@ -138,6 +153,11 @@ void Input::open_stream() {
   format_->max_analyze_duration = kProbeUsMax;
   try {
     open();
+    if (has_passed_its_pictures()) {
+      avformat_close_input(&format_);
+      spool();
+      return open_stream();
+    }
     find_stream();
   } catch (...) {
     avformat_close_input(&format_);
@@ -155,7 +175,8 @@ void Input::open() {
   }
   InputOptions options;
   std::string url = settings_.path;
-  if (kind_ == InputKind::address) set_for_address(url, settings_.timeout_s, options);
+  if (kind_ == InputKind::address && !spooled_) set_for_address(settings_, options);
+  if (spooled_) url = spooled_->url();
   if (kind_ == InputKind::file) url = "file:" + url; // so that a name with a colon is not taken for a protocol
   if (kind_ == InputKind::pipe) {
     try {
@@ -184,9 +205,87 @@ void Input::open() {
   throw std::runtime_error(size != before ? size : open_words(status, interrupt_));
 }
 
+// True if the index of an MP4 was found after its pictures, and the input cannot go back to them.
+bool Input::has_passed_its_pictures() const {
+  const bool is_mp4 = std::string_view(format_->iformat->name).starts_with("mov,");
+  if (!is_mp4 || !format_->pb || (format_->pb->seekable & AVIO_SEEKABLE_NORMAL)) return false;
+  for (unsigned s = 0; s < format_->nb_streams; ++s)
+    if (const AVIndexEntry* first = avformat_index_get_entry(format_->streams[s], 0);
+        first && first->pos < avio_tell(format_->pb))
+      return true;
+  return false;
+}
+
+// Reads the whole film once, in order that its pictures can be read after its index.
+void Input::spool() {
+  const std::string words = "the index of this MP4 lies at its end, and ";
+  const std::string remedy = "; `ffmpeg -i IN -c copy -movflags +faststart OUT` puts the index first";
+  if (kind_ == InputKind::pipe) throw std::runtime_error(words + "a pipe cannot go back to the pictures" + remedy);
+  if (settings_.say) settings_.say(words + "its server cannot jump: it is read as a whole before its first picture");
+  spooled_ = std::make_unique<SpooledFile>();
+  InputOptions options;
+  set_for_address(settings_, options);
+  AVIOContext* from = nullptr;
+  const AVIOInterruptCB callback = interrupt_.callback();
+  interrupt_.allow(0); // a large film may take longer; the protocol bounds its silence
+  int status = avio_open2(&from, settings_.path.c_str(), AVIO_FLAG_READ, &callback, &options.all);
+  try {
+    if (status >= 0) status = spooled_->fill(*from, kSpoolBytesMax);
+  } catch (...) {
+    avio_closep(&from);
+    throw;
+  }
+  avio_closep(&from);
+  if (status == AVERROR(EFBIG))
+    throw std::runtime_error(words + "its server cannot jump; it is larger than the " +
+                             std::to_string(kSpoolBytesMax >> 30) + " GiB that are kept beside it" + remedy);
+  if (status < 0) throw std::runtime_error(open_words(status, interrupt_));
+}
+
+bool Input::knows_pictures() const {
+  const AVCodecParameters& said = *stream_->codecpar;
+  return said.width > 0 && said.height > 0 && said.format != AV_PIX_FMT_NONE;
+}
+
+// A live stream may be far from its next key frame, which alone tells the format of its pictures. As long as packets
+// come, it is waited for.
+void Input::wait_for_picture() {
+  const AVCodec* decoder = avcodec_find_decoder(stream_->codecpar->codec_id);
+  const Codec codec(decoder ? avcodec_alloc_context3(decoder) : nullptr);
+  const Frame frame(av_frame_alloc());
+  const Packet packet(av_packet_alloc());
+  if (!frame || !packet) throw std::bad_alloc();
+  if (!codec || avcodec_parameters_to_context(codec.get(), stream_->codecpar) < 0) return;
+  codec->opaque = &log_;
+  codec->thread_count = 1;
+  if (avcodec_open2(codec.get(), decoder, nullptr) < 0) return;
+  const auto begun = std::chrono::steady_clock::now();
+  for (bool is_told = false;;) {
+    const std::chrono::duration<double> waited = std::chrono::steady_clock::now() - begun;
+    if (!is_told && settings_.say && waited.count() > settings_.timeout_s) {
+      settings_.say(no_key_frame_words(settings_.path));
+      is_told = true;
+    }
+    if (waited > kKeyFrameWait)
+      throw std::runtime_error("no key frame came for " + std::to_string(kKeyFrameWait.count()) +
+                               " s, and the pictures before one cannot be decoded");
+    const int status = read(packet.get());
+    if (status == AVERROR(EAGAIN)) continue;
+    if (status < 0) throw std::runtime_error(open_words(status, interrupt_));
+    avcodec_send_packet(codec.get(), packet.get());
+    av_packet_unref(packet.get());
+    if (avcodec_receive_frame(codec.get(), frame.get()) < 0) continue;
+    avcodec_parameters_from_context(stream_->codecpar, codec.get());
+    return;
+  }
+}
+
 void Input::find_stream() {
+  // FFmpeg ends by itself if the stream goes on, and after its own timeout if it does not.
+  if (is_live()) interrupt_.allow(settings_.timeout_s + static_cast<double>(kProbeUsMax) * 1e-6);
   interrupt_.begin();
   const int status = avformat_find_stream_info(format_, nullptr);
+  interrupt_.allow(kind_ == InputKind::address ? settings_.timeout_s : 0);
   if (interrupt_.is_asked()) throw std::runtime_error("it was interrupted");
   if (settings_.stream >= 0) {
     if (static_cast<unsigned>(settings_.stream) >= format_->nb_streams)
@@ -205,13 +304,14 @@ void Input::find_stream() {
   }
   for (unsigned s = 0; s < format_->nb_streams; ++s)
     if (format_->streams[s] != stream_) format_->streams[s]->discard = AVDISCARD_ALL;
-  if (settings_.media == AVMEDIA_TYPE_VIDEO) check_pictures();
+  if (settings_.media != AVMEDIA_TYPE_VIDEO) return;
+  if (status >= 0 && is_live() && !knows_pictures()) wait_for_picture();
+  check_pictures();
 }
 
 void Input::check_pictures() const {
   const AVCodecParameters& said = *stream_->codecpar;
-  if (said.width <= 0 || said.height <= 0 || said.format == AV_PIX_FMT_NONE)
-    throw std::runtime_error("no picture in it can be decoded");
+  if (!knows_pictures()) throw std::runtime_error("no picture in it can be decoded");
   if (int64_t{said.width} * said.height > kPixelsMax) throw std::runtime_error(too_large(said.width, said.height));
 }
 
@@ -271,6 +371,13 @@ int64_t Input::picture_count(bool& is_exact) const {
   const AVRational by = rate();
   if (by.num == 0 || duration_ns() <= 0) return 0;
   return std::llround(static_cast<double>(duration_ns()) * 1e-9 * av_q2d(by));
+}
+
+int64_t Input::pauses_until_ns() const {
+  if (is_live() || kind_ == InputKind::pipe || (format_->iformat->flags & AVFMT_TS_DISCONT)) return INT64_MIN;
+  const int64_t said = std::max(duration_ns(), format_->duration > 0 ? format_->duration * 1000 : 0);
+  const int64_t begin = std::max<int64_t>(start_ns(), 0);
+  return begin + (said > 0 ? said + kPauseSlackNs : kPauseUnsaidNs);
 }
 
 int64_t Input::start_ns() const {

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -11,6 +12,7 @@
 #include "plugins/media/byte_stream.h"
 #include "plugins/media/interrupt.h"
 #include "plugins/media/log.h"
+#include "plugins/media/spooled_file.h"
 
 namespace millrace::media {
 
@@ -20,12 +22,17 @@ enum class InputKind { file, pipe, address };
 // std::runtime_error in words if there is no such file or it may not be read.
 InputKind input_kind_of(const std::string& path);
 
+// The sentence about a live stream that gives packets and no picture yet.
+std::string no_key_frame_words(const std::string& path);
+
 struct InputSettings {
   std::string path;
   std::string format;                     // FFmpeg's name of a demuxer; "": by the content
   int stream = -1;                        // FFmpeg's number of the stream; -1: the best of `media`
   double timeout_s = 5;                   // for addresses: how long a call may wait
   AVMediaType media = AVMEDIA_TYPE_VIDEO; // or sound
+  bool reconnects = true;                 // FFmpeg may ask an HTTP server again in the middle of a file
+  std::function<void(const std::string& sentence)> say = {}; // for what a person should know while it is opened
 };
 
 // One opening of one input. Used by one thread, except the Interrupt, which must outlive it.
@@ -60,6 +67,9 @@ class Input {
   int64_t picture_count(bool& is_exact) const;
   // The stream's duration, from its first picture on; 0: not known.
   int64_t duration_ns() const;
+  // The time of the stream, on its own base, up to which a picture may come after any pause; INT64_MIN: a long pause
+  // means that the stream was joined. A container that can be joined at any byte, and a live stream, say no such time.
+  int64_t pauses_until_ns() const;
   int64_t start_ns() const; // on the stream's own base; INT64_MIN: not known
   int64_t nanoseconds(int64_t time) const;
   // The turn (MR_TURN_*) that makes the pictures upright. `is_near`: the file asks for an angle between quarter turns.
@@ -71,15 +81,20 @@ class Input {
   void open_stream();
   void open();
   void find_stream();
+  bool knows_pictures() const;
+  void wait_for_picture();
   void check_pictures() const;
+  bool has_passed_its_pictures() const;
+  void spool();
 
   const InputSettings settings_;
   const InputKind kind_;
   Interrupt& interrupt_;
   Log& log_;
-  std::unique_ptr<ByteStream> bytes_; // for a pipe
+  std::unique_ptr<ByteStream> bytes_;    // for a pipe
+  std::unique_ptr<SpooledFile> spooled_; // a film of a server that cannot jump
   AVFormatContext* format_ = nullptr;
-  const AVStream* stream_ = nullptr;
+  AVStream* stream_ = nullptr;
 };
 
 } // namespace millrace::media

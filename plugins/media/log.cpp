@@ -81,8 +81,11 @@ void Log::forget(const void* object) {
 bool Log::collect(int av_level, const std::string& line) {
   const std::lock_guard lock(mutex_);
   if (seen_.size() >= kLinesMax || !seen_.insert(line).second) return false;
-  // A warning of FFmpeg's seldom concerns the user of a pipeline, so it goes to the report and not to the terminal.
-  collected_.emplace_back(av_level <= AV_LOG_ERROR ? MR_LOG_INFO : MR_LOG_DEBUG, "FFmpeg: " + line);
+  // A warning of FFmpeg's seldom concerns the user of a pipeline, so it goes to the report and not to the terminal. So
+  // do lines about connections and interrupted calls, which our own errors say in words.
+  const bool is_told = line.starts_with("Connection to ") || line.find("Immediate exit requested") != line.npos ||
+                       line.find("Operation not permitted") != line.npos;
+  collected_.emplace_back(av_level <= AV_LOG_ERROR && !is_told ? MR_LOG_INFO : MR_LOG_DEBUG, "FFmpeg: " + line);
   return !std::exchange(is_speaking_, true);
 }
 

@@ -9,7 +9,7 @@ namespace millrace::media {
 namespace {
 
 constexpr int64_t kJumpNs = 1'000'000'000;       // decoders misorder pictures by less, joined files jump by more
-constexpr int64_t kGapMaxNs = 3'600'000'000'000; // no camera pauses for an hour, but a damaged time may
+constexpr int64_t kGapMaxNs = 3'600'000'000'000; // a longer one may be damage or a join, unless its file confirms it
 constexpr int64_t kLastNs = INT64_MAX / 4;       // times saturate here, so that sums of two never wrap
 
 int64_t bounded(int64_t ns) { return std::clamp(ns, -kLastNs, kLastNs); }
@@ -40,7 +40,8 @@ MediaTimes::Time MediaTimes::next(int64_t container_ns) {
     container_ns = bounded(container_ns);
     if (origin_ns_ == kNoTime) origin_ns_ = container_ns;
     time.ns = bounded(base_ns_ + scaled(bounded(container_ns - origin_ns_)));
-    if (last_ns_ != kNoTime && (time.ns < last_ns_ - kJumpNs || time.ns > last_ns_ + kGapMaxNs)) {
+    const bool is_far = time.ns > last_ns_ + kGapMaxNs && container_ns > trusted_until_ns_;
+    if (last_ns_ != kNoTime && (time.ns < last_ns_ - kJumpNs || is_far)) {
       base_ns_ = last_ns_ + step;
       origin_ns_ = container_ns;
       time = {base_ns_, Found::jumped};

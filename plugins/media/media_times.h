@@ -14,7 +14,7 @@ class MediaTimes {
     good,    // the container's time
     missing, // the container has none: the time before plus a period
     stuck,   // it did not rise: the time before plus 1 ns (semantics.md 8.9)
-    jumped   // it went back by over a second or forward by over an hour: times go on after one period
+    jumped   // it went back by over a second, or forward over an hour past trusts_until(): times go on after a period
   };
   struct Time {
     int64_t ns = 0;
@@ -26,6 +26,8 @@ class MediaTimes {
 
   // Makes this time of the container 0. Without this call the first picture is at 0.
   void begin_at(int64_t container_ns) { origin_ns_ = container_ns; }
+  // Up to this time of the container, a jump forward is a pause, however long. Without this call an hour is the most.
+  void trusts_until(int64_t container_ns) { trusted_until_ns_ = container_ns; }
   // The position in the file of a container's time, in nanoseconds and without `speed`. kNoTime for kNoTime.
   int64_t in_file(int64_t container_ns) const;
   // The next picture's media time. `container_ns` may be kNoTime.
@@ -49,6 +51,7 @@ class MediaTimes {
   int64_t base_ns_ = 0;
   int64_t last_ns_ = kNoTime;
   int64_t last_duration_ns_ = 0;
+  int64_t trusted_until_ns_ = kNoTime;
 };
 
 } // namespace millrace::media

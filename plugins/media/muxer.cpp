@@ -1,10 +1,18 @@
 // Sets up libavformat's muxers to lose little if the process dies; see muxer.h.
 #include "plugins/media/muxer.h"
 
+extern "C" {
+#include <libavutil/opt.h>
+}
+
 #include <algorithm>
 #include <cmath>
+#include <cstdint>
+#include <cstdlib>
 #include <new>
 #include <stdexcept>
+#include <string>
+#include <string_view>
 
 #include "millrace/write_signals.h"
 
@@ -19,6 +27,15 @@ constexpr int64_t kPieceMs = kPieceUs / 1000;
 
 // Seven packets of a transport stream: they fit into an Ethernet frame, and receivers of UDP expect that size.
 constexpr const char* kDatagramBytes = "1316";
+
+// The longest time between two packets, in units of the file's times. libavformat keeps the durations of MP4 in an int.
+// It fills AVI up with empty packets itself, but with at most 60000 in a row. GIF stores a picture's duration in 16
+// bits.
+constexpr int64_t kMovStepMax = INT32_MAX - 1, kAviStepMax = 50000, kGifStepMax = 60000;
+// Numbers that AVI may leave out in a row: four days at 30 pictures a second, which take 240 MB of index.
+constexpr int64_t kAviLeftOutMax = 10'000'000;
+// FLV's times are signed, in 32 bits of milliseconds: 24 days.
+constexpr int64_t kFlvLast = INT32_MAX;
 
 // Most protocols need only the interrupt. These have waits that do not check it, or defaults that harm a receiver.
 void set_for_target(const std::string& path, double timeout_s, AVDictionary** settings) {
@@ -85,6 +102,19 @@ int write_header(AVFormatContext& format, const Muxer::Options& options, const M
   return result;
 }
 
+// The port of a protocol whose server is found by a connection; 0 for others. A listener on tcp:// takes the first
+// connection that comes, and UDP has none.
+int usual_port(std::string_view scheme) {
+  if (scheme == "rtsp") return 554;
+  if (scheme == "rtsps") return 322;
+  if (scheme == "rtmp") return 1935;
+  if (scheme == "rtmps" || scheme == "https") return 443;
+  return scheme == "http" ? 80 : 0;
+}
+
+// True if the muxer gets packets as they are. A bitstream filter takes an empty packet for the end.
+bool may_have_empty_packets(const AVStream& stream) { return stream.codecpar->codec_id != AV_CODEC_ID_VP9; }
+
 } // namespace
 
 Muxer::Muxer(const Options& options, const std::atomic<bool>& interrupted)
@@ -96,7 +126,7 @@ void Muxer::open(const std::string& path, const PartFile::Kept& kept) {
   abandon();
   path_ = path;
   is_address_ = is_address(path);
-  if (is_address_) return; // begin() connects: a server may close a connection that is silent for long
+  if (is_address_) return find_server(); // begin() connects: a server may close a connection that is silent for long
   output_.open(path, options_.may_replace, kept);
 }
 
@@ -120,6 +150,32 @@ void Muxer::begin(const MuxedStreams& streams) {
   video_time_base_ = streams.time_base;
   if (streams.sound) sound_time_base_ = streams.sound->time_base;
   begun_ = true;
+  has_last_ = false;
+  last_.reset(av_packet_alloc());
+  if (!last_) throw std::bad_alloc();
+}
+
+// Connects once and closes again, so that a run without a server ends before its first picture.
+void Muxer::find_server() {
+  char scheme[16] = {}, host[256] = {};
+  int port = -1;
+  av_url_split(scheme, sizeof scheme, nullptr, 0, host, sizeof host, &port, nullptr, 0, path_.c_str());
+  const int usual = usual_port(scheme);
+  const bool has_proxy = std::getenv("http_proxy") && std::string_view(scheme).starts_with("http");
+  if (usual == 0 || host[0] == '\0' || has_proxy) return;
+  const std::string name = std::string(host).find(':') == std::string::npos ? host : "[" + std::string(host) + "]";
+  const std::string place = name + ":" + std::to_string(port > 0 ? port : usual);
+  const HeldWriteSignals held;
+  interrupt_.allow(options_.timeout_s);
+  const AVIOInterruptCB callback = interrupt_.callback();
+  AVIOContext* connection = nullptr;
+  const int result = avio_open2(&connection, ("tcp://" + place).c_str(), AVIO_FLAG_READ_WRITE, &callback, nullptr);
+  avio_closep(&connection);
+  if (result >= 0) return;
+  const std::string why = interrupt_.words(result);
+  throw std::runtime_error("cannot write '" + path_ + "': nothing takes connections at " + place + " (" +
+                           (why.empty() ? error_words(result) : why) +
+                           "); a server that receives the film has to run there first");
 }
 
 void Muxer::connect() {
@@ -152,7 +208,59 @@ void Muxer::try_header(const Options& options, const MuxedStreams& streams, cons
                               error_words(result));
 }
 
-void Muxer::write_video(AVPacket& packet) { write(packet, video_time_base_, 0); }
+void Muxer::write_video(AVPacket& packet) {
+  if (options_.container.is_mov) packet.duration = std::min(packet.duration, kMovStepMax);
+  if (has_last_) bridge_pause(packet);
+  const bool keeps_bytes = options_.container.name == "gif";
+  av_packet_unref(last_.get());
+  check(keeps_bytes ? av_packet_ref(last_.get(), &packet) : av_packet_copy_props(last_.get(), &packet));
+  has_last_ = true;
+  write(packet, video_time_base_, 0);
+}
+
+// Writes what the container needs between two packets that are farther apart than it can say. The pictures keep their
+// times, and no picture is added, except that GIF shows the last one again.
+void Muxer::bridge_pause(const AVPacket& next) {
+  const Container& container = options_.container;
+  const int64_t step = next.dts - last_->dts;
+  const auto too_long = [&](const std::string& limit) {
+    const double hours = static_cast<double>(step) * av_q2d(video_time_base_) / 3600;
+    return std::runtime_error("cannot write '" + path_ + "': no picture came for " +
+                              std::to_string(std::llround(hours)) + " hours, and " + limit);
+  };
+  if (container.is_mov && step > kMovStepMax) {
+    if (!options_.fragments || !may_have_empty_packets(*format_->streams[0]))
+      throw too_long(!options_.fragments ? "a plain MP4 or MOV cannot hold such a pause; `fragment: auto` does"
+                                         : "VP9 in MP4 cannot hold such a pause; mkv and webm do");
+    // A fragment has its own time in 64 bits. The next one begins anew, and says so by an empty packet, since
+    // libavformat looks at the flag after it has looked at the times.
+    check(av_write_frame(format_, nullptr));
+    av_opt_set(format_->priv_data, "movflags", "+frag_discont", 0);
+    write_empty(last_->dts + last_->duration);
+  } else if (container.times == Times::grid && step > kAviStepMax) {
+    if (step > kAviLeftOutMax)
+      throw too_long(container.name + " has numbers instead of times, and leaves out " +
+                     std::to_string(kAviLeftOutMax) + " at most; mkv and mp4 hold such a pause");
+    for (int64_t dts = last_->dts + kAviStepMax; dts < next.dts; dts += kAviStepMax) write_empty(dts);
+  } else if (container.name == "gif" && step > kGifStepMax) {
+    for (int64_t dts = last_->dts + kGifStepMax; dts < next.dts; dts += kGifStepMax) {
+      const Packet again(av_packet_clone(last_.get()));
+      if (!again) throw std::bad_alloc();
+      again->pts = again->dts = dts;
+      write(*again, video_time_base_, 0);
+    }
+  } else if (container.name == "flv" && !is_address_ && next.pts > kFlvLast) {
+    throw std::runtime_error("cannot write '" + path_ + "': FLV holds no time beyond 24 days; mkv and mp4 do");
+  }
+}
+
+void Muxer::write_empty(int64_t dts) {
+  const Packet empty(av_packet_alloc());
+  if (!empty) throw std::bad_alloc();
+  empty->pts = empty->dts = dts;
+  write(*empty, video_time_base_, 0);
+}
+
 void Muxer::write_sound(AVPacket& packet) { write(packet, sound_time_base_, 1); }
 
 void Muxer::write(AVPacket& packet, AVRational time_base, int stream) {

@@ -60,6 +60,9 @@ class Muxer {
 
  private:
   void write(AVPacket& packet, AVRational time_base, int stream);
+  void bridge_pause(const AVPacket& next);
+  void write_empty(int64_t dts);
+  void find_server();
   void connect();
   void check(int result);
   void close();
@@ -70,6 +73,8 @@ class Muxer {
   std::string path_;
   AVFormatContext* format_ = nullptr;
   AVRational video_time_base_ = {1, 25}, sound_time_base_ = {1, 1000};
+  Packet last_; // the last packet of the video; with its bytes if the container needs them for a pause
+  bool has_last_ = false;
   bool begun_ = false, is_address_ = false;
 };
 

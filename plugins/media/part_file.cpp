@@ -19,6 +19,7 @@ namespace fs = std::filesystem;
 
 namespace {
 
+constexpr mode_t kAccess = S_IRWXU | S_IRWXG | S_IRWXO;
 constexpr int kLinksMax = 16;       // links followed, since links may point at each other
 constexpr int kLeftoversMax = 1000; // part files of crashed runs beside one name
 constexpr int kTriesMax = 100;      // other writers may finish between our open and our lock
@@ -86,6 +87,20 @@ int sync_folder(const fs::path& folder) {
   return error;
 }
 
+// Gives a new file the mode and, where this process may, the owner and the group of the file that it will replace. So a
+// private film is replaced by a private one, from the first byte on.
+void take_over_access(int descriptor, const std::string& path) {
+  struct stat there {
+  }, made{};
+  if (stat(path.c_str(), &there) != 0 || !S_ISREG(there.st_mode) || fstat(descriptor, &made) != 0) return;
+  mode_t mode = there.st_mode & kAccess;
+  // One after the other, as a member of the group may give the file to it, and not to another owner.
+  if (made.st_gid != there.st_gid && fchown(descriptor, static_cast<uid_t>(-1), there.st_gid) != 0)
+    mode &= ~mode_t{S_IRWXG}; // another group would get what was meant for the old one
+  if (made.st_uid != there.st_uid) static_cast<void>(fchown(descriptor, there.st_uid, static_cast<gid_t>(-1)) == 0);
+  static_cast<void>(fchmod(descriptor, mode) == 0); // a file system without modes
+}
+
 // True if the file exists and another process holds its lock.
 bool is_locked(const std::string& path) {
   const int descriptor = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
@@ -130,8 +145,10 @@ void PartFile::open(const std::string& path, bool may_replace, const Kept& kept)
     if (!may_replace_) throw cannot_write("it is there already, and `exists: fail` keeps it");
     if (is_locked(path_)) throw cannot_write("another process is writing it" + beside(asked_));
   }
+  // Until it has the mode of the file that it replaces, nobody else may open it.
+  const mode_t mode = fs::is_regular_file(path_, error) ? 0600 : 0666;
   for (int i = 0; i < kTriesMax; ++i) {
-    descriptor_ = ::open(part_path_.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0666);
+    descriptor_ = ::open(part_path_.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, mode);
     if (descriptor_ < 0) {
       const int error_number = errno;
       const std::string reason = std::strerror(error_number);
@@ -148,7 +165,7 @@ void PartFile::open(const std::string& path, bool may_replace, const Kept& kept)
     struct stat opened {};
     // The lock's former holder may have renamed the file or moved it out of the way.
     const bool ours = is_same_file(descriptor_, part_path_) && fstat(descriptor_, &opened) == 0;
-    if (ours && opened.st_size == 0) return;
+    if (ours && opened.st_size == 0) return take_over_access(descriptor_, path_);
     if (ours) kept(part_path_, keep_leftover(part_path_));
     close();
   }
@@ -165,6 +182,7 @@ void PartFile::commit() {
   if (const int second = ::dup(descriptor_); second >= 0 && ::close(second) != 0 && errno != EINTR)
     throw cannot_write(std::string(std::strerror(errno)) + "; what was written is in '" + part_path_ + "'");
   int error = 0;
+  take_over_access(descriptor_, path_); // it may have been changed or made meanwhile
   if (may_replace_)
     error = rename(part_path_.c_str(), path_.c_str()) == 0 ? 0 : errno;
   else

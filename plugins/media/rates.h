@@ -21,6 +21,7 @@ AVRational read_rate(const std::string& parameter, const std::string& text);
 // 1/(numerator · 2^k), the finest with a denominator of at most `denominator_max`. Pictures at the rate have whole
 // times, and any other time is off by at most half a unit, which is 1 µs for kTimeBaseFine.
 inline constexpr int kTimeBaseFine = 1000000;
+inline constexpr int kTimeBasePlain = 65536; // off by at most 16 µs
 AVRational time_base_for(AVRational rate, int denominator_max = kTimeBaseFine);
 
 // Converts nanoseconds to units of a time base, rounded to the nearest, halves up.

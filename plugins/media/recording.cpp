@@ -17,6 +17,7 @@ namespace millrace::media {
 namespace {
 
 constexpr int64_t kGridToleranceDivisor = 50; // 1/50 of a period: a source's rounding is below that
+constexpr int64_t kPauseNs = 60'000'000'000;  // longer than any lookahead: see begin_encoder_again()
 constexpr uint64_t kUsualOver = 16;           // pictures over which the usual packet size is averaged
 constexpr int64_t kRepeatsMax = 1000000; // repeats of one picture: nine hours at 30 a second; more is a clock's mistake
 
@@ -157,7 +158,13 @@ void Recording::begin(int64_t period_ns) {
   const bool is_even = settings_.rate.num > 0 || settings_.container.times == Times::none;
   const bool is_grid = settings_.container.times == Times::grid;
   const AVRational tick = settings_.container.tick;
-  time_base_ = is_even || is_grid ? av_inv_q(rate_) : tick.num > 0 ? tick : time_base_for(rate_);
+  // MP4 keeps durations in 31 bits, and only fragments have times of their own: otherwise the times are coarser, so
+  // that a pause of nine hours is held.
+  const bool is_plain =
+      settings_.container.is_mov && (!settings_.fragments || settings_.choice.encoder->id == AV_CODEC_ID_VP9);
+  time_base_ = is_even || is_grid ? av_inv_q(rate_)
+               : tick.num > 0     ? tick
+                                  : time_base_for(rate_, is_plain ? kTimeBasePlain : kTimeBaseFine);
   if (is_even)
     even_.emplace(rate_);
   else
@@ -178,7 +185,10 @@ void Recording::begin(int64_t period_ns) {
   // AVI stores no times of pictures, so they have to be in the order in which they are shown.
   const bool may_reorder = settings_.container.times == Times::any;
   const bool global_header = settings_.container.format->flags & AVFMT_GLOBALHEADER;
-  codec_ = open_encoder(settings_.choice, settings_.wish, pictures, global_header, may_reorder, &log_);
+  open_codec_ = [this, pictures, global_header, may_reorder] {
+    return open_encoder(settings_.choice, settings_.wish, pictures, global_header, may_reorder, &log_);
+  };
+  codec_ = open_codec_();
   if (sound_.is_open()) sound_.begin_at(first_time_ns_);
   begin_file();
 }
@@ -195,6 +205,7 @@ void Recording::begin_file() {
 }
 
 void Recording::add_frame(AVFrame& frame, int64_t time_ns, int64_t duration_ns) {
+  if (!even_ && time_ns - last_time_ns_ > kPauseNs) begin_encoder_again();
   last_time_ns_ = time_ns;
   last_duration_ns_ = duration_ns;
   if (even_) return add_evenly(frame, time_ns, duration_ns);
@@ -206,6 +217,20 @@ void Recording::add_frame(AVFrame& frame, int64_t time_ns, int64_t duration_ns) 
     counts_.nudged += time.nudged;
   encode(frame, codec_times_ ? codec_times_->put(time_ns, 0).at : time.at, time.at,
          std::max<int64_t>(1, in_units(duration_ns, time_base_)));
+}
+
+// After a long pause. An encoder that reorders pictures gives those after the pause decoding times from before it, and
+// no container holds such a distance; others refuse a pause of over a day. Also, players begin at the picture after it.
+void Recording::begin_encoder_again() {
+  if (!(codec_->codec->capabilities & AV_CODEC_CAP_DELAY)) return;
+  drain_encoder();
+  codec_ = open_codec_();
+}
+
+void Recording::drain_encoder() {
+  if (const int result = avcodec_send_frame(codec_.get(), nullptr); result < 0 && result != AVERROR_EOF)
+    throw std::runtime_error("the encoder " + std::string(codec_->codec->name) + " failed: " + error_words(result));
+  receive();
 }
 
 void Recording::add_evenly(AVFrame& frame, int64_t time_ns, int64_t duration_ns) {
@@ -373,9 +398,7 @@ void Recording::end() {
       const int64_t next = even_->count();
       repeat_last(next, std::min(even_->repeats_until(last_time_ns_ + last_duration_ns_), kRepeatsMax));
     }
-    if (const int result = avcodec_send_frame(codec_.get(), nullptr); result < 0 && result != AVERROR_EOF)
-      throw std::runtime_error("the encoder " + std::string(codec_->codec->name) + " failed: " + error_words(result));
-    receive();
+    drain_encoder();
     if (has_held_) write_held(end_);
     write_sound_until(to_ns(end_));
   }

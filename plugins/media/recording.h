@@ -83,6 +83,8 @@ class Recording {
   void add_evenly(AVFrame& frame, int64_t time_ns, int64_t duration_ns);
   void encode(AVFrame& frame, int64_t codec_pts, int64_t pts, int64_t duration);
   void repeat_last(int64_t first, int64_t count);
+  void begin_encoder_again();
+  void drain_encoder();
   void receive();
   void take(AVPacket& packet);
   void write_held(std::optional<int64_t> file_end);
@@ -105,6 +107,7 @@ class Recording {
 
   std::unique_ptr<Muxer> muxer_, first_muxer_; // the first file's muxer keeps its lock
   Codec codec_;
+  std::function<Codec()> open_codec_; // opens the encoder once more, with the same settings
   std::unique_ptr<FrameMaker> frames_;
   Frame waiting_first_; // the first picture while its duration is unknown
   Frame last_;          // for repeating

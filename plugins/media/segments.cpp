@@ -3,6 +3,8 @@
 
 #include <unistd.h>
 
+#include <algorithm>
+#include <cctype>
 #include <cerrno>
 #include <cmath>
 #include <cstdlib>
@@ -102,6 +104,29 @@ std::string segment_path(const std::string& pattern, uint64_t index) {
       .string();
 }
 
+std::string list_name(const std::string& list_path, const std::string& segment_path) {
+  std::error_code error;
+  const fs::path folder = fs::absolute(fs::path(list_path), error).parent_path();
+  const fs::path segment = fs::absolute(fs::path(segment_path), error);
+  // Relative if both are in one folder, so that the folder can be moved. FFmpeg finds a relative name by the list's own
+  // address, and in that it cuts at '?' and '#'.
+  const bool is_beside = segment.parent_path() == folder && folder.string().find_first_of("?#") == std::string::npos;
+  std::string name = (is_beside ? segment.filename() : segment).string();
+  // By default FFmpeg takes relative names of these characters only (`-safe 1`). In any other name it would see a
+  // protocol before a colon, so the name is written as a path or as an address of a file.
+  const bool is_plain = std::all_of(name.begin(), name.end(), [](unsigned char c) {
+    return c < 0x80 && (std::isalnum(c) || c == '.' || c == '_' || c == '-');
+  });
+  if (!is_plain) name = (is_beside ? "./" : "file:") + name;
+  for (size_t at = name.find('\''); at != std::string::npos; at = name.find('\'', at + 4)) name.replace(at, 1, "'\\''");
+  return "'" + name + "'";
+}
+
+void check_list_name(const std::string& path) {
+  if (path.find_first_of("\n\r") != std::string::npos)
+    throw std::invalid_argument("`list` has one line for each segment, and the path '" + path + "' has a line break");
+}
+
 void SegmentList::begin(const std::string& path, const PartFile::Kept& kept) {
   path_ = path;
   text_ = "ffconcat version 1.0\n";
@@ -111,18 +136,12 @@ void SegmentList::begin(const std::string& path, const PartFile::Kept& kept) {
 
 void SegmentList::add(const std::string& segment_path) {
   if (path_.empty()) return;
-  std::error_code error;
-  // Relative if both are in one folder, so that the folder can be moved.
-  const fs::path folder = fs::absolute(fs::path(path_), error).parent_path();
-  const fs::path segment = fs::absolute(fs::path(segment_path), error);
-  std::string name = (segment.parent_path() == folder ? segment.filename() : segment).string();
-  for (size_t at = name.find('\''); at != std::string::npos; at = name.find('\'', at + 4)) name.replace(at, 1, "'\\''");
   if (is_there_ && !file_.is_in_place()) { // the list was moved or removed: write it anew
     file_.open(path_, true, [](const std::string&, const std::string&) {});
     is_there_ = false;
   }
   const size_t before = is_there_ ? text_.size() : 0;
-  text_ += "file '" + name + "'\n";
+  text_ += "file " + list_name(path_, segment_path) + "\n";
   write(text_.substr(before), before);
   if (is_there_)
     fdatasync(file_.descriptor()); // a failure is no error: the folder's files can restore the line

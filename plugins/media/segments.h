@@ -24,6 +24,11 @@ std::string segment_path(const std::string& pattern, uint64_t index);
 // Throws std::invalid_argument if the pattern has another % after %d, or both %d and {index}.
 void check_segment_pattern(const std::string& pattern);
 
+// The name of a segment in a list, quoted as FFmpeg's concat demuxer reads it.
+std::string list_name(const std::string& list_path, const std::string& segment_path);
+// Throws std::invalid_argument if a list cannot hold such a path.
+void check_list_name(const std::string& path);
+
 // The list of finished segments, in the form of FFmpeg's concat demuxer. The file is complete at any time, and locked
 // from beginning to end. An existing list stays until the first segment is finished. Then a new list replaces it, and
 // each further segment adds a line by one write.

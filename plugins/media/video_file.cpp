@@ -2,12 +2,16 @@
 #include <algorithm>
 #include <chrono>
 #include <cmath>
+#include <cstddef>
+#include <cstdint>
 #include <filesystem>
+#include <memory>
 #include <optional>
 #include <stdexcept>
 #include <string>
 #include <string_view>
 #include <thread>
+#include <utility>
 #include <vector>
 
 extern "C" {
@@ -18,10 +22,12 @@ extern "C" {
 #include "plugins/media/decoder.h"
 #include "plugins/media/decoder_list.h"
 #include "plugins/media/frame_copy.h"
+#include "plugins/media/frame_scale.h"
 #include "plugins/media/input.h"
 #include "plugins/media/media_times.h"
 #include "plugins/media/mp4_boxes.h"
 #include "plugins/media/segment_folder.h"
+#include "plugins/media/shown_size.h"
 
 namespace millrace::media {
 namespace {
@@ -60,6 +66,8 @@ reconnects.
 constexpr AVRational kRateFallback{25, 1}; // for a file without a rate: the most common one of such cameras
 constexpr size_t kSeeksMax = 3;            // each seek goes further before `start`
 constexpr int kDamageInARowMax = 256;      // after this many failed reads in a row nothing more will come
+constexpr ptrdiff_t kOffsetUnit = 64;      // readers expect rows to begin at multiples of it
+constexpr const char* kScaling = "; `sizes: fit` or `sizes: stretch` would scale it";
 constexpr std::chrono::milliseconds kPauseFirst{250}, kPauseMost{5000}, kSlice{50};
 
 std::string in_words(uint32_t width, uint32_t height) { return std::to_string(width) + " × " + std::to_string(height); }
@@ -124,6 +132,7 @@ class VideoFile final : public Handler, private BlockLender {
     if (!input_ || taken_ > 0) begin();
     decoder_->work_in(held_ > 0 ? this : nullptr, pixel_, width_, height_);
     times_ = MediaTimes(period_ns(), *speed_);
+    times_.trusts_until(input_->pauses_until_ns());
     last_picture_ = std::chrono::steady_clock::now();
     is_told_ = {};
   }
@@ -162,10 +171,12 @@ class VideoFile final : public Handler, private BlockLender {
       throw std::invalid_argument("start and end choose a part of one file, and '" + *path_ + "' is a folder");
     open(0);
     read_formats();
+    find_shown_size();
     taken_ = 0;
   }
 
   void close() {
+    forget_packet();
     frame_.reset();   // it may lie in a block that the decoder gives back
     decoder_.reset(); // it gives back the blocks that it holds
     input_.reset();
@@ -190,8 +201,10 @@ class VideoFile final : public Handler, private BlockLender {
     reached_ns_ = longest_step_ns_ = untimed_ = 0;
     close();
     try {
-      input_ = std::make_unique<Input>(InputSettings{files_[file], *format_, *stream_, *timeout_}, interrupt_, log_);
-      decoder_ = std::make_unique<Decoder>(input_->stream(), DecoderSettings{*threads_, *decoder_name_}, log_);
+      input_ = std::make_unique<Input>(settings_of(file), interrupt_, log_);
+      const bool crops_exactly = input_->kind() != InputKind::file; // only a file can be looked at beforehand
+      decoder_ =
+          std::make_unique<Decoder>(input_->stream(), DecoderSettings{*threads_, *decoder_name_, crops_exactly}, log_);
     } catch (const std::invalid_argument&) {
       throw; // the message names a wrong parameter
     } catch (const std::runtime_error& error) {
@@ -200,11 +213,18 @@ class VideoFile final : public Handler, private BlockLender {
     if (!frame_) frame_.reset(av_frame_alloc());
     if (!packet_) packet_.reset(av_packet_alloc());
     if (!frame_ || !packet_) throw std::bad_alloc();
+    coded_shape_ = {0, 1};
     origin_ns_ = input_->start_ns();
     is_before_start_ = false;
     skips_until_ns_ = file == 0 && *start_ > 0 ? in_ns(*start_) : 0;
     seeks_ = input_->has_index() ? 0 : 1;
     if (skips_until_ns_ > 0 && origin_ns_ != INT64_MIN) seek_before_start();
+  }
+
+  InputSettings settings_of(size_t file) const {
+    InputSettings settings{files_[file], *format_, *stream_, *timeout_, AVMEDIA_TYPE_VIDEO, *reconnect_ > 0, {}};
+    settings.say = [this](const std::string& sentence) { log(MR_LOG_WARNING, sentence); };
+    return settings;
   }
 
   // Seeks near `start`, each time further before it. The last attempt goes to the beginning, and all pictures before
@@ -223,7 +243,12 @@ class VideoFile final : public Handler, private BlockLender {
       log(MR_LOG_INFO, "'" + files_[file_] + "' cannot be sought: it is read from its beginning to the place");
   }
 
+  void forget_packet() {
+    if (std::exchange(has_packet_, false)) av_packet_unref(packet_.get());
+  }
+
   bool seek(int64_t ns) {
+    forget_packet();
     try {
       return input_->seek(ns);
     } catch (const std::runtime_error& error) { // opening it anew failed
@@ -240,18 +265,41 @@ class VideoFile final : public Handler, private BlockLender {
     const auto format = static_cast<AVPixelFormat>(said.format);
     pixel_ = nearest_pixel(format);
     if (pixel_ == Pixel::none) throw cannot_read(files_[file_], "its pictures are not in memory");
+    said_width_ = said.width;
+    said_height_ = said.height;
     width_ = static_cast<uint32_t>(said.width);
     height_ = static_cast<uint32_t>(said.height);
-    const AVRational aspect = av_guess_sample_aspect_ratio(const_cast<AVFormatContext*>(&input_->format()),
-                                                           const_cast<AVStream*>(&input_->stream()), nullptr);
-    meaning_ = meaning_of(format, number_of(said.color_space), number_of(said.color_range),
-                          number_of(said.color_primaries), number_of(said.color_trc), aspect, said.height);
+    meaning_ = meaning_of_file();
+    shape_ = meaning_;
     turn_ = input_->turn(has_odd_angle_);
     const bool lends = pixel_of(format) == pixel_ && (decoder_->codec().codec->capabilities & AV_CODEC_CAP_DR1);
     held_ = lends ? decoder_->held_max() : 0;
     block_bytes_ = lends ? decoder_->block_bytes(pixel_, width_, height_) : 0;
     has_rate_ = input_->rate().num > 0;
     rate_ = has_rate_ ? input_->rate() : kRateFallback;
+  }
+
+  // The size of the pictures, if it is not what the stream says.
+  void find_shown_size() {
+    if (input_->kind() != InputKind::file || input_->read(packet_.get()) != 0) return;
+    has_packet_ = true; // feed() sends it to the decoder
+    if (!may_crop_left(input_->stream(), *packet_)) return;
+    try {
+      const ShownSize shown = shown_size(settings_of(0), *decoder_name_, interrupt_, log_);
+      if (shown.width <= said_width_ || shown.height != said_height_) return;
+      width_ = static_cast<uint32_t>(shown.width);
+      held_ = 0; // the decoder's pictures are wider than its stream: they are copied
+      block_bytes_ = 0;
+    } catch (const std::runtime_error&) { // the reading itself will say it, with its place
+    }
+  }
+
+  Meaning meaning_of_file() const {
+    const AVCodecParameters& said = *input_->stream().codecpar;
+    const AVRational aspect = av_guess_sample_aspect_ratio(const_cast<AVFormatContext*>(&input_->format()),
+                                                           const_cast<AVStream*>(&input_->stream()), nullptr);
+    return meaning_of(static_cast<AVPixelFormat>(said.format), number_of(said.color_space), number_of(said.color_range),
+                      number_of(said.color_primaries), number_of(said.color_trc), aspect, said.height);
   }
 
   void set_rate(Facts& facts) const {
@@ -320,9 +368,10 @@ class VideoFile final : public Handler, private BlockLender {
       decoder_->send(nullptr);
       return {};
     }
-    const int status = input_->read(packet_.get());
+    const int status = std::exchange(has_packet_, false) ? 0 : input_->read(packet_.get());
     if (status == 0) {
       position_ = packet_->pos;
+      tell_kept_waiting();
       if (packet_->flags & AV_PKT_FLAG_CORRUPT) note_gap();
       const int sent = decoder_->send(packet_.get());
       av_packet_unref(packet_.get());
@@ -345,6 +394,15 @@ class VideoFile final : public Handler, private BlockLender {
       throw cannot_read(files_[file_], error_words(status) + ", after " + seconds_words(reached_ns_));
     at_end_ = true;
     return {};
+  }
+
+  // Packets come, and no picture.
+  void tell_kept_waiting() {
+    if (input_->kind() != InputKind::address || is_told_.kept_waiting) return;
+    if (std::chrono::steady_clock::now() - last_picture_ < std::chrono::duration<double>(*timeout_)) return;
+    if (taken_ > 0 && !is_lost_) return;
+    is_told_.kept_waiting = true;
+    log(MR_LOG_WARNING, no_key_frame_words(files_[file_]));
   }
 
   Step interrupted() {
@@ -433,19 +491,21 @@ class VideoFile final : public Handler, private BlockLender {
       return false;
     }
     check_alike();
+    set_shape(meaning_of_file());
     decoder_->work_in(held_ > 0 ? this : nullptr, pixel_, width_, height_);
     times_.begin_again();
+    times_.trusts_until(input_->pauses_until_ns());
     taken_of_file_ = 0;
     return true;
   }
 
   void check_alike() const {
     const AVCodecParameters& said = *input_->stream().codecpar;
-    if (static_cast<uint32_t>(said.width) == width_ && static_cast<uint32_t>(said.height) == height_) return;
+    if ((said.width == said_width_ && said.height == said_height_) || *sizes_ != "refuse") return;
     throw cannot_read(files_[file_],
                       "its pictures are " +
                           in_words(static_cast<uint32_t>(said.width), static_cast<uint32_t>(said.height)) +
-                          ", the first were " + in_words(width_, height_));
+                          ", the first were " + in_words(width_, height_) + kScaling);
   }
 
   // True if pictures are missing. Estimated counts are off by a picture or two, and are wrong if the rate varies; so
@@ -503,7 +563,10 @@ class VideoFile final : public Handler, private BlockLender {
     const auto now = std::chrono::steady_clock::now();
     if (!std::exchange(is_lost_, true))
       lost_since_ = now; // until a picture comes: a connection without pictures still counts as lost
-    std::string why = lost_in_time_ ? error_words(status) : "nothing came for " + seconds_words(in_ns(*timeout_));
+    std::string why = !lost_in_time_          ? "nothing came for " + seconds_words(in_ns(*timeout_))
+                      : status == AVERROR_EOF ? "the other side ended it"
+                                              : error_words(status);
+    if (*reconnect_ == 0) throw cannot_read(files_[file_], "the connection was lost: " + why);
     const bool was_live = input_->is_live();
     const int64_t reached = reached_ns_, longest = longest_step_ns_;
     log(MR_LOG_WARNING, "the connection to '" + files_[file_] + "' is lost (" + why + ") and is opened again");
@@ -549,15 +612,24 @@ class VideoFile final : public Handler, private BlockLender {
 
   void give_picture(Tick& tick) {
     const AVFrame& frame = *frame_;
-    if (static_cast<uint32_t>(frame.width) != width_ || static_cast<uint32_t>(frame.height) != height_)
-      throw cannot_read(files_[file_],
-                        "picture " + std::to_string(taken_) + " is " +
-                            in_words(static_cast<uint32_t>(frame.width), static_cast<uint32_t>(frame.height)) +
-                            ", the first was " + in_words(width_, height_));
+    const uint32_t width = static_cast<uint32_t>(frame.width), height = static_cast<uint32_t>(frame.height);
+    const bool is_alike = width == width_ && height == height_;
+    if (!is_alike && *sizes_ == "refuse")
+      throw cannot_read(files_[file_], "picture " + std::to_string(taken_) + " is " + in_words(width, height) +
+                                           ", the first was " + in_words(width_, height_) + kScaling);
+    if (!is_alike && !std::exchange(is_told_.size, true))
+      log(MR_LOG_INFO, "picture " + std::to_string(taken_) + " is " + in_words(width, height) + ", the first was " +
+                           in_words(width_, height_) + ": it and those like it are scaled and counted");
     if (is_interlaced(frame) && !std::exchange(is_told_.interlaced, true))
       log(MR_LOG_INFO, "its pictures are interlaced, and are given as they are");
-    mr_value& value = in_its_block(tick, frame) ? *video_.raw(tick).value : copied(tick, frame);
+    mr_value& value = !is_alike                   ? scaled(tick, frame)
+                      : in_its_block(tick, frame) ? *video_.raw(tick).value
+                                                  : copied(tick, frame);
     set_meaning(value.as.image, frame);
+    if (!is_alike) { // a scaled picture has the first one's pixels
+      value.as.image.aspect_num = meaning_.aspect_num;
+      value.as.image.aspect_den = meaning_.aspect_den;
+    }
     set_times(value.header);
     av_frame_unref(frame_.get());
     ++taken_;
@@ -575,6 +647,7 @@ class VideoFile final : public Handler, private BlockLender {
     uint64_t bytes = 0;
     for (uint32_t p = 0; p < image.plane_count; ++p) {
       if (frame.linesize[p] <= 0) return false;
+      if ((frame.data[p] - block->data) % kOffsetUnit != 0) return false; // cropped at the left
       image.planes[p].offset = static_cast<uint64_t>(frame.data[p] - block->data);
       image.planes[p].stride = static_cast<uint32_t>(frame.linesize[p]);
       bytes = std::max(bytes, image.planes[p].offset + uint64_t{image.planes[p].stride} * image.planes[p].rows);
@@ -591,7 +664,14 @@ class VideoFile final : public Handler, private BlockLender {
     return *video_.raw(tick).value;
   }
 
-  void set_meaning(mr_image& image, const AVFrame& frame) const {
+  mr_value& scaled(Tick& tick, const AVFrame& frame) {
+    const ImageSpan picture = video_.allocate(tick, pixel_, width_, height_);
+    scaler_.scale(frame, shape_of(frame), picture, meaning_, *sizes_ == "fit");
+    count("pictures_scaled");
+    return *video_.raw(tick).value;
+  }
+
+  void set_meaning(mr_image& image, const AVFrame& frame) {
     Meaning meaning =
         meaning_of(static_cast<AVPixelFormat>(frame.format), number_of(frame.colorspace), number_of(frame.color_range),
                    number_of(frame.color_primaries), number_of(frame.color_trc), {0, 1}, frame.height);
@@ -600,8 +680,33 @@ class VideoFile final : public Handler, private BlockLender {
     image.range = meaning.range;
     image.primaries = meaning.primaries ? meaning.primaries : meaning_.primaries;
     image.transfer = meaning.transfer ? meaning.transfer : meaning_.transfer;
-    image.aspect_num = meaning_.aspect_num;
-    image.aspect_den = meaning_.aspect_den;
+    const Meaning shape = shape_of(frame);
+    image.aspect_num = shape.aspect_num;
+    image.aspect_den = shape.aspect_den;
+  }
+
+  // The shape of a picture's pixels. The container's word counts until the stream itself says another shape than
+  // before.
+  Meaning shape_of(const AVFrame& frame) {
+    const AVRational coded = frame.sample_aspect_ratio;
+    if (coded.num <= 0 || coded.den <= 0) return shape_;
+    if (coded_shape_.num > 0 && av_cmp_q(coded, coded_shape_) != 0)
+      set_shape(meaning_of(AV_PIX_FMT_RGB24, AVCOL_SPC_UNSPECIFIED, AVCOL_RANGE_UNSPECIFIED, 0, 0, coded, 0));
+    coded_shape_ = coded;
+    return shape_;
+  }
+
+  void set_shape(const Meaning& shape) {
+    const auto words = [](const Meaning& of) {
+      return of.aspect_num ? std::to_string(of.aspect_num) + ":" + std::to_string(of.aspect_den) : std::string("1:1");
+    };
+    const Meaning before = std::exchange(shape_, shape);
+    if (before.aspect_num == shape.aspect_num && before.aspect_den == shape.aspect_den) return;
+    count("shape_changes");
+    if (!std::exchange(is_told_.shape, true))
+      log(MR_LOG_WARNING, "the shape of its pixels changes from " + words(before) + " to " + words(shape) +
+                              " at picture " + std::to_string(taken_) + ", after " + seconds_words(reached_ns_) +
+                              "; each picture says its own, and such changes are counted");
   }
 
   void set_times(mr_header& header) {
@@ -616,7 +721,7 @@ class VideoFile final : public Handler, private BlockLender {
     if (!std::exchange(is_told_.times, true))
       log(MR_LOG_INFO, "the time of picture " + std::to_string(taken_) +
                            (time.found == MediaTimes::Found::missing  ? " is missing"
-                            : time.found == MediaTimes::Found::jumped ? " jumps back"
+                            : time.found == MediaTimes::Found::jumped ? " jumps back, or ahead by over an hour"
                                                                       : " does not rise") +
                            ": it and those like it are mended and counted");
   }
@@ -646,6 +751,8 @@ class VideoFile final : public Handler, private BlockLender {
   Param<std::string> format_{*this, "format", "", "FFmpeg's name of a container; empty: by the content"};
   Param<std::string> on_damage_{*this, "on_damage", "skip", "what follows if the file is damaged",
                                 choices({"skip", "fail"})};
+  Param<std::string> sizes_{*this, "sizes", "refuse", "what happens to a picture of another size than the first",
+                            choices({"refuse", "fit", "stretch"})};
   Param<double> timeout_{*this, "timeout", 5.0, "how long an address may be silent", range(0.1, 3600), seconds};
   Param<double> reconnect_{*this,       "reconnect", 30.0, "how long a lost connection is opened again; 0: not at all",
                            at_least(0), seconds};
@@ -658,12 +765,16 @@ class VideoFile final : public Handler, private BlockLender {
   std::unique_ptr<Decoder> decoder_; // after input_, so that it is destroyed first
   Frame frame_;
   Packet packet_;
+  bool has_packet_ = false; // packet_ was read and is not sent yet
   FrameCopier copier_;
+  FrameScaler scaler_;
   MediaTimes times_;
 
   Pixel pixel_ = Pixel::none;
   uint32_t width_ = 0, height_ = 0;
-  Meaning meaning_;
+  int said_width_ = 0, said_height_ = 0; // the first file's words, which may differ: see shown_size.h
+  Meaning meaning_, shape_;              // of the first file; `shape_`: the shape of the last picture's pixels
+  AVRational coded_shape_ = {0, 1};      // the last that the stream itself said in this file; 0: none
   uint32_t turn_ = MR_TURN_NONE, held_ = 0;
   uint64_t block_bytes_ = 0;
   AVRational rate_ = kRateFallback;
@@ -689,7 +800,8 @@ class VideoFile final : public Handler, private BlockLender {
   bool is_lost_ = false; // the connection was lost, and no picture has come since
   std::chrono::steady_clock::time_point last_picture_, lost_since_;
   struct Told {
-    bool damage = false, gap = false, interlaced = false, times = false, seek = false, cut_off = false;
+    bool damage = false, gap = false, interlaced = false, times = false, seek = false, cut_off = false, shape = false,
+         size = false, kept_waiting = false;
   } is_told_;
 };
 

@@ -196,6 +196,7 @@ class VideoWriter final : public Handler {
       throw std::invalid_argument("`segment` needs files, and '" + *path_ + "' is none");
     if (!settings.list.empty() && !settings.segment.is_set())
       throw std::invalid_argument("`list` names the list of segments, and there is no `segment`");
+    if (!settings.list.empty()) check_list_name(settings.path);
     return settings;
   }
 
