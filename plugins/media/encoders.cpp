@@ -16,6 +16,7 @@ extern "C" {
 #include <stdexcept>
 #include <string_view>
 #include <thread>
+#include <utility>
 
 #include "plugins/media/containers.h"
 #include "plugins/media/frames.h"
@@ -334,7 +335,10 @@ void set_up_nvenc(AVCodecContext& codec, const AVCodec& encoder, const EncoderWi
   codec.bit_rate = 0;
 }
 
-void set_up_prores(const EncoderWish& wish, EncoderOptions& options) {
+void set_up_prores(const AVCodecContext& codec, const EncoderWish& wish, EncoderOptions& options) {
+  constexpr int64_t k4444 = 4; // the only profile with full chroma or transparency
+  if (const AVPixFmtDescriptor* format = av_pix_fmt_desc_get(codec.pix_fmt); format && format->log2_chroma_w == 0)
+    return options.set("profile", k4444);
   options.set("profile", int64_t{wish.quality >= 80 ? 3 : wish.quality >= 60 ? 2 : wish.quality >= 40 ? 1 : 0});
 }
 
@@ -352,7 +356,7 @@ void set_up(AVCodecContext& codec, const AVCodec& encoder, const EncoderWish& wi
   if (is(encoder, {"libaom-av1"})) return set_up_aom(codec, encoder, wish, options);
   if (contains(encoder, "_nvenc")) return set_up_nvenc(codec, encoder, wish, options);
   refuse_preset(encoder, wish);
-  if (contains(encoder, "prores")) return set_up_prores(wish, options);
+  if (contains(encoder, "prores")) return set_up_prores(codec, wish, options);
   // These encoders would use a thread per picture, not per slice, and each thread keeps one more picture inside.
   if (is(encoder, {"ffv1"})) {
     // Every picture is a key frame, for hardly 1 % more bytes: FFV1 ignores requests for key frames, so otherwise few
@@ -431,7 +435,8 @@ bool works(const AVCodec& encoder) {
   const std::lock_guard lock(mutex);
   const auto found = known.find(encoder.name);
   if (found != known.end()) return found->second;
-  EncoderChoice choice{&encoder, "", 0, ""};
+  EncoderChoice choice;
+  choice.encoder = &encoder;
   EncoderWish wish;
   wish.threads = 1; // quick to open
   take_over_log();
@@ -534,6 +539,25 @@ std::array<Pixel, 7> nearest_first(Pixel pixel) {
   }
 }
 
+bool has_alpha(Pixel pixel) { return pixel == Pixel::rgba8 || pixel == Pixel::bgra8; }
+
+// The format of YCbCr with transparency in which this film is written; AV_PIX_FMT_NONE if it has none.
+AVPixelFormat alpha_format(const EncoderChoice& choice) {
+  if (!choice.keeps_alpha) return AV_PIX_FMT_NONE;
+  const std::vector<AVPixelFormat> taken = formats_of(*choice.encoder);
+  const AVPixelFormat wanted = choice.encoder->id == AV_CODEC_ID_PRORES ? AV_PIX_FMT_YUVA444P10LE : AV_PIX_FMT_YUVA420P;
+  return std::find(taken.begin(), taken.end(), wanted) != taken.end() ? wanted : AV_PIX_FMT_NONE;
+}
+
+// VP8 and VP9 hold transparency as a second film beside the first, for which only Matroska has a place.
+EncoderChoice with_alpha(EncoderChoice choice, const Container& container) {
+  const AVCodecID codec = choice.encoder->id;
+  const bool is_mkv = container.name == "mkv" || container.name == "webm";
+  choice.keeps_alpha = (is_mkv && (codec == AV_CODEC_ID_VP8 || codec == AV_CODEC_ID_VP9)) ||
+                       ((is_mkv || container.name == "mov") && is(*choice.encoder, {"prores_ks"}));
+  return choice;
+}
+
 // True for YCbCr with more chroma than 4:2:0.
 bool is_fuller_than_420(AVPixelFormat format) {
   const AVPixFmtDescriptor* described = av_pix_fmt_desc_get(format);
@@ -543,7 +567,7 @@ bool is_fuller_than_420(AVPixelFormat format) {
 } // namespace
 
 EncoderChoice choose_encoder(const Container& container, const EncoderWish& wish) {
-  if (wish.codec.empty()) return default_encoder(container);
+  if (wish.codec.empty()) return with_alpha(default_encoder(container), container);
   const std::string name = lower(wish.codec);
   EncoderChoice choice;
   if (const KnownCodec* known = find_codec(name)) {
@@ -577,22 +601,27 @@ EncoderChoice choose_encoder(const Container& container, const EncoderWish& wish
     throw std::invalid_argument("container '" + container.name + "' cannot hold codec '" + wish.codec +
                                 "'; it can hold " + listed(codec_names(&container), " and ") +
                                 "\ntry: codec=" + default_encoder(container).codec);
-  return choice;
+  return with_alpha(std::move(choice), container);
 }
 
 AVPixelFormat encoded_format(const EncoderChoice& choice, const EncoderWish& wish, Pixel pixel) {
   if (const AVPixelFormat wished = wished_format(choice, wish); wished != AV_PIX_FMT_NONE) {
     const std::vector<AVPixelFormat> exact = exact_formats(pixel);
+    if (has_alpha(pixel) && has_matrix(wished) && (av_pix_fmt_desc_get(wished)->flags & AV_PIX_FMT_FLAG_ALPHA))
+      return wished;
     if (std::find(exact.begin(), exact.end(), wished) != exact.end() || nearest_pixel(wished) == pixel) return wished;
     // YCbCr with more chroma than millrace's formats is made directly from RGB, since those formats have lost the
     // chroma.
     return is_fuller_than_420(wished) && (pixel == Pixel::rgb8 || pixel == Pixel::bgr8) ? wished : AV_PIX_FMT_NONE;
   }
   const AVPixelFormat own = own_format(choice, pixel);
+  const AVPixelFormat with_alpha = alpha_format(choice);
+  if (has_alpha(pixel) && with_alpha != AV_PIX_FMT_NONE) return with_alpha;
   // If a port took gray and only some colour formats, the plan would turn any other colour format into gray, since it
-  // does not rank formats. So the port takes all formats, and the nearest is written.
-  if (own != AV_PIX_FMT_NONE || pixel == Pixel::gray8 || own_format(choice, Pixel::gray8) == AV_PIX_FMT_NONE)
-    return own;
+  // does not rank formats; likewise it would give RGB a transparency. So the port takes all formats, and the nearest is
+  // written.
+  const bool takes_gray = pixel != Pixel::gray8 && own_format(choice, Pixel::gray8) != AV_PIX_FMT_NONE;
+  if (own != AV_PIX_FMT_NONE || (!takes_gray && with_alpha == AV_PIX_FMT_NONE)) return own;
   for (const Pixel near : nearest_first(pixel))
     if (const AVPixelFormat format = own_format(choice, near); format != AV_PIX_FMT_NONE) return format;
   return AV_PIX_FMT_NONE;

@@ -37,7 +37,8 @@ struct EncoderChoice {
   std::string codec; // as people call it: "h264"
   // For raw pictures: the formats that the container can tell apart, as bits of Pixel. Meaningless for other codecs.
   uint64_t raw_pixels = 0;
-  std::string reason; // a sentence about the substitute if the default codec has no working encoder; else ""
+  std::string reason;       // a sentence about the substitute if the default codec has no working encoder; else ""
+  bool keeps_alpha = false; // the codec has YCbCr with transparency, and the container holds it
 };
 
 // Throws std::invalid_argument if there is no such codec (with the nearest name), if it has no working encoder, or if

@@ -6,13 +6,12 @@ extern "C" {
 }
 
 #include <algorithm>
+#include <cerrno>
 #include <cmath>
 #include <cstdint>
-#include <cstdlib>
 #include <new>
 #include <stdexcept>
 #include <string>
-#include <string_view>
 
 #include "millrace/write_signals.h"
 
@@ -64,7 +63,9 @@ int write_header(AVFormatContext& format, const Muxer::Options& options, const M
   // formats of raw pictures apart.
   const bool is_hevc = streams.video->codec_id == AV_CODEC_ID_HEVC && container.is_mov;
   const bool is_raw = streams.video->codec_id == AV_CODEC_ID_RAWVIDEO;
-  video->codecpar->codec_tag = is_hevc ? MKTAG('h', 'v', 'c', '1') : is_raw ? streams.video->codec_tag : 0;
+  const bool is_prores = streams.video->codec_id == AV_CODEC_ID_PRORES; // the letters say its profile
+  video->codecpar->codec_tag = is_hevc ? MKTAG('h', 'v', 'c', '1') : is_raw || is_prores ? streams.video->codec_tag : 0;
+  if (streams.video->format == AV_PIX_FMT_YUVA420P) av_dict_set(&video->metadata, "alpha_mode", "1", 0);
   video->time_base = streams.time_base;
   video->avg_frame_rate = video->r_frame_rate = streams.rate;
   video->sample_aspect_ratio = streams.video->sample_aspect_ratio;
@@ -102,16 +103,6 @@ int write_header(AVFormatContext& format, const Muxer::Options& options, const M
   return result;
 }
 
-// The port of a protocol whose server is found by a connection; 0 for others. A listener on tcp:// takes the first
-// connection that comes, and UDP has none.
-int usual_port(std::string_view scheme) {
-  if (scheme == "rtsp") return 554;
-  if (scheme == "rtsps") return 322;
-  if (scheme == "rtmp") return 1935;
-  if (scheme == "rtmps" || scheme == "https") return 443;
-  return scheme == "http" ? 80 : 0;
-}
-
 // True if the muxer gets packets as they are. A bitstream filter takes an empty packet for the end.
 bool may_have_empty_packets(const AVStream& stream) { return stream.codecpar->codec_id != AV_CODEC_ID_VP9; }
 
@@ -126,7 +117,7 @@ void Muxer::open(const std::string& path, const PartFile::Kept& kept) {
   abandon();
   path_ = path;
   is_address_ = is_address(path);
-  if (is_address_) return find_server(); // begin() connects: a server may close a connection that is silent for long
+  if (is_address_) return; // begin() connects: a server may close a connection that is silent for long
   output_.open(path, options_.may_replace, kept);
 }
 
@@ -153,29 +144,6 @@ void Muxer::begin(const MuxedStreams& streams) {
   has_last_ = false;
   last_.reset(av_packet_alloc());
   if (!last_) throw std::bad_alloc();
-}
-
-// Connects once and closes again, so that a run without a server ends before its first picture.
-void Muxer::find_server() {
-  char scheme[16] = {}, host[256] = {};
-  int port = -1;
-  av_url_split(scheme, sizeof scheme, nullptr, 0, host, sizeof host, &port, nullptr, 0, path_.c_str());
-  const int usual = usual_port(scheme);
-  const bool has_proxy = std::getenv("http_proxy") && std::string_view(scheme).starts_with("http");
-  if (usual == 0 || host[0] == '\0' || has_proxy) return;
-  const std::string name = std::string(host).find(':') == std::string::npos ? host : "[" + std::string(host) + "]";
-  const std::string place = name + ":" + std::to_string(port > 0 ? port : usual);
-  const HeldWriteSignals held;
-  interrupt_.allow(options_.timeout_s);
-  const AVIOInterruptCB callback = interrupt_.callback();
-  AVIOContext* connection = nullptr;
-  const int result = avio_open2(&connection, ("tcp://" + place).c_str(), AVIO_FLAG_READ_WRITE, &callback, nullptr);
-  avio_closep(&connection);
-  if (result >= 0) return;
-  const std::string why = interrupt_.words(result);
-  throw std::runtime_error("cannot write '" + path_ + "': nothing takes connections at " + place + " (" +
-                           (why.empty() ? error_words(result) : why) +
-                           "); a server that receives the film has to run there first");
 }
 
 void Muxer::connect() {
@@ -281,6 +249,12 @@ void Muxer::check(int result) {
   if (error >= 0 && is_address_ && interrupt_.why() != Interrupt::Why::none) error = AVERROR_EXIT;
   if (error >= 0) return;
   const std::string why = interrupt_.words(error);
+  const bool is_alone =
+      is_address_ && !begun_ &&
+      (error == AVERROR(ECONNREFUSED) || error == AVERROR(EHOSTUNREACH) || error == AVERROR(ENETUNREACH));
+  if (is_alone && why.empty())
+    throw std::runtime_error("cannot write '" + path_ + "': nothing takes connections there (" + error_words(error) +
+                             "); a server that receives the film has to run first");
   throw std::runtime_error("cannot write '" + path_ + "': " + (why.empty() ? error_words(error) : why));
 }
 

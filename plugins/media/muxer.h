@@ -62,7 +62,6 @@ class Muxer {
   void write(AVPacket& packet, AVRational time_base, int stream);
   void bridge_pause(const AVPacket& next);
   void write_empty(int64_t dts);
-  void find_server();
   void connect();
   void check(int result);
   void close();

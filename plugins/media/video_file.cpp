@@ -15,6 +15,7 @@
 #include <vector>
 
 extern "C" {
+#include <libavutil/dict.h>
 #include <libavutil/pixdesc.h>
 }
 
@@ -325,7 +326,11 @@ class VideoFile final : public Handler, private BlockLender {
     const auto format = static_cast<AVPixelFormat>(input_->stream().codecpar->format);
     const AVPixFmtDescriptor* described = av_pix_fmt_desc_get(format);
     const bool keeps_alpha = pixel_ == Pixel::rgba8 || pixel_ == Pixel::bgra8;
-    if (described && (described->flags & AV_PIX_FMT_FLAG_ALPHA) && !keeps_alpha)
+    // VP8 and VP9 have it as a second film, which their usual decoders leave out.
+    const AVDictionaryEntry* beside = av_dict_get(input_->stream().metadata, "alpha_mode", nullptr, 0);
+    const bool has_alpha =
+        (described && (described->flags & AV_PIX_FMT_FLAG_ALPHA)) || (beside && std::string_view(beside->value) == "1");
+    if (described && has_alpha && !keeps_alpha)
       log(MR_LOG_INFO, std::string("the transparency of ") + described->name + " is not read");
     if (pixel_of(format) != pixel_)
       log(MR_LOG_DEBUG, std::string("its pixel format ") + av_get_pix_fmt_name(format) + " becomes " +

@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <bit>
 #include <set>
+#include <string>
+#include <vector>
 
 #include "millrace/payload.h"
 #include "plan/draft.h"
@@ -116,6 +118,15 @@ std::string wish_of(const Draft& draft, const DraftEdge& edge, uint64_t from, co
   return reader.declared->name + " takes " + describe_pixels(accepts.pixel_formats);
 }
 
+bool has_alpha(uint64_t pixels) { return pixels & (1ull << MR_PIXEL_RGBA8 | 1ull << MR_PIXEL_BGRA8); }
+
+// True for a handler at an end of the graph that writes files: what it does not get is lost.
+bool writes_files(const DraftHandler& handler) {
+  return handler.output_count == 0 &&
+         std::any_of(handler.info->params.begin(), handler.info->params.end(),
+                     [](const auto& param) { return param.raw.flags & MR_PARAM_WRITES_PATH; });
+}
+
 } // namespace
 
 void place_conversions(Draft& draft, const std::vector<std::vector<uint32_t>>& choices) {
@@ -148,6 +159,11 @@ void describe_conversions(Draft& draft) {
       shown.readers.push_back(plan.edges[e].to);
       const std::string& reader = draft.handlers[draft.edges[e].target].declared->name;
       const std::string& source = draft.handlers[draft.edges[handler.input_edge[0]].source].declared->name;
+      const DraftHandler& target = draft.handlers[draft.edges[e].target];
+      if (of_pixels && has_alpha(handler.inputs[0].pixel_formats) && !has_alpha(handler.outputs[0].pixel_formats) &&
+          writes_files(target))
+        plan.notes.push_back(reader + " writes no transparency: that of " + shown.source + " (" + shown.from +
+                             ") is lost");
       const std::string wish = of_pixels ? wish_of(draft, draft.edges[e], handler.inputs[0].pixel_formats, shown.to)
                                          : wish_of_size(handler, reader, source);
       if (shown.reason == wish) continue;
