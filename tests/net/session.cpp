@@ -54,7 +54,8 @@ bool may_come(Where where, uint32_t lane, RecordType type) {
   if (lane == 0)
     return type == RecordType::state || type == RecordType::ping || type == RecordType::pong ||
            type == RecordType::go_away || type == RecordType::message;
-  return type == RecordType::open || type == RecordType::tick || type == RecordType::data || type == RecordType::end;
+  return type == RecordType::open || type == RecordType::tick || type == RecordType::data || type == RecordType::end ||
+         type == RecordType::change;
 }
 
 void check_cell(bool dials, Where where, uint32_t lane, RecordType type) {
