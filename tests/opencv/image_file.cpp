@@ -99,6 +99,23 @@ TEST_CASE("a file whose name looks like a pattern is that file") {
   CHECK(pictures_of(folder + "/[0-9].png") == std::vector<std::string>{folder + "/1.png"});
 }
 
+TEST_CASE("a folder that is there may be called like a pattern, and the pattern begins after it") {
+  const std::string odd =
+      folder_of("shots [1] %d {x}*?", {{"f1.png", cv::Scalar::all(1)}, {"f2.png", cv::Scalar::all(2)}});
+  folder_of("shots 1 5 {x}yz", {{"f1.png", cv::Scalar::all(9)}}); // what the folder's name would match
+  for (const char* name : {"/*.png", "/f[12].png", "/f%d.png"}) {
+    TableTest file(handler_type("image.file"), {{"path", odd + name}});
+    CHECK(given(file) == std::vector{1, 2});
+  }
+  TableTest one(handler_type("image.file"), {{"path", odd + "/f2.png"}});
+  CHECK(given(one) == std::vector{2});
+  CHECK(refusal(odd + "/none.png") == "cannot read the picture '" + odd + "/none.png': there is no such file");
+  TableTest writer(handler_type("image.writer"), {{"path", odd + "/out-%02d.png"}});
+  writer.input("video", testing::image(Pixel::bgr8, 8, 6, uint8_t{3}));
+  CHECK(writer.tick().ok());
+  CHECK(std::filesystem::exists(odd + "/out-00.png"));
+}
+
 TEST_CASE("a picture of another size than the first is refused, fitted in or stretched, as is asked") {
   const std::string folder = folder_of("sizes", {{"1.png", cv::Scalar::all(50)}}, {8, 8});
   REQUIRE(cv::imwrite(folder + "/2.png", cv::Mat(4, 8, CV_8UC3, cv::Scalar::all(90))));
