@@ -13,7 +13,6 @@
 #include "cli/commands.h"
 #include "cli/exit_code.h"
 #include "cli/new.h"
-#include "cli/plugins.h"
 #include "cli/signals.h"
 #include "cli/usage_error.h"
 #include "graph/quantity.h"
