@@ -30,7 +30,7 @@ struct RunCommand : PipelineOptions {
   double duration_s = 0;
   std::string json, trace, metrics, progress;
   std::vector<std::string> listen, coordinator; // addresses
-  double patience_s = 30;
+  double patience_s = 30, wait_s = 0;           // wait_s 0: for ever
   bool quiet = false, explain = false, sync_devices = false;
   std::string log_level, log_file; // "": not given
   std::string log_format = "text";

@@ -17,6 +17,7 @@ ExitCode exit_code_of(const Error& error) {
     case code::other_version:
     case code::unknown_peer:
     case code::running_already:
+    case code::not_met:
     case code::unable_node: return kInvalidPipeline; // the nodes could not agree: nothing ran
     case code::link_address: return kWrongUsage;
     case code::run_does_not_answer:

@@ -171,6 +171,12 @@ class Commands {
         ->needs(node)
         ->transform(kSeconds)
         ->check(above_zero(kSecondsMax));
+    app.add_option("--wait", run_.wait_s,
+                   "with --node: end if nodes are missing for so long before the start; default: wait for ever")
+        ->type_name("S")
+        ->needs(node)
+        ->transform(kSeconds)
+        ->check(above_zero(kSecondsMax));
     app.add_option("--plan", run_.plan, "run exactly the plan that `millrace plan --json` saved, or refuse")
         ->type_name("FILE")
         ->excludes(node)

@@ -240,6 +240,7 @@ class LiveRun {
       hooks.tell = [this](const std::string& line) {
         if (!command_.quiet) progress_.message(line);
       };
+      hooks.warn = [this](const std::string& line) { progress_.message(line); };
       auto node = std::make_unique<node::Node>(pipeline_->graph, node_options(), hooks);
       {
         const std::lock_guard lock(mutex_);
@@ -362,6 +363,7 @@ class LiveRun {
     for (const std::string& address : command_.listen) options.listen.push_back(net::parse_endpoint(address));
     for (const std::string& address : command_.coordinator) options.coordinator.push_back(net::parse_endpoint(address));
     options.patience_ns = static_cast<int64_t>(command_.patience_s * 1e9);
+    if (command_.wait_s > 0) options.wait_ns = static_cast<int64_t>(command_.wait_s * 1e9);
     options.folder = node_folder();
     options.program = MILLRACE_VERSION;
     options.decided.clock = pipeline_->choices.clock;

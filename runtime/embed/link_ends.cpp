@@ -133,6 +133,9 @@ net::CrossingPlan on_link(const plan::Plan& plan, const plan::CrossingPlan& cros
   made.lane = 1 + number % data_lanes;
   made.depth = plan.channels[crossing.channel].depth;
   made.delivery = crossing.delivery == graph::Delivery::live ? net::Delivery::live : net::Delivery::reliable;
+  const plan::Clock& clock = plan.clocks[plan.paces[crossing.from].clock];
+  made.leaves_out = clock.realtime();
+  made.begins_anew = clock.comes_again();
   for (const uint32_t output : outputs_of(plan, crossing)) {
     const mr_format& format = plan.outputs[output].format;
     made.formats.push_back(format);

@@ -34,6 +34,7 @@ class LinkDeparture final : public net::Departure {
   void let_go(const net::Parcel& parcel, bool acknowledged) override;
   int64_t passed_ns() const override { return departure_.passed_ns(); }
   void peer_begins() override { departure_.tell_changes_again(); }
+  bool is_stranded() const override { return departure_.is_stranded(); }
   // Once it has grown, next() may have another parcel.
   uint64_t made() const { return departure_.made(); }
   bool is_held_up() const { return departure_.is_held_up(); }
@@ -54,6 +55,7 @@ class LinkArrival final : public net::Arrival {
   void arrive(const net::Parcel& parcel) override;
   uint64_t credit() const override { return arrival_.credit(); }
   void passed(int64_t media_ns) override { arrival_.passed(media_ns); }
+  void stranded(bool is_stranded) override { arrival_.stranded(is_stranded); }
   void away(bool away) { arrival_.away(away); }
 
  private:

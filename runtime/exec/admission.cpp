@@ -355,7 +355,8 @@ void note_media_time(ClockRun& clock, int64_t media_ns) {
 bool admit_far(PaceRun& pace) {
   const uint64_t ordinal = pace.admitted.load(std::memory_order_relaxed);
   if (window_full(pace, ordinal)) return false;
-  const auto [info, ended] = next_tick(pace);
+  const auto [info, ended, is_stranded] = next_tick(pace);
+  note_stranded(pace, is_stranded && completed(pace) >= ordinal);
   if (ended) end_pace(pace);
   if (!info || (info->epoch != pace.epoch.load(std::memory_order_relaxed) && !reaches_epoch(pace, *info))) return false;
   retire(pace, ordinal);

@@ -60,6 +60,7 @@ struct alignas(64) ChannelRun {
   int64_t passed_ns = INT64_MIN; // from another node: no tick at or before this media time comes any more
   uint64_t passed_on = 0;        // from another node: ticks that the pace has taken out
   bool away = false;             // a feed under realtime rules: the other node is away
+  bool stranded = false;         // from another node: no tick comes before a node that is away there is back (7.9)
   Cause gap = Cause::link;       // feed: why ticks before the next one are missing
   QueuedTick current; // latest, align: the tick that the reader holds. A gate's step puts its tick together here,
                       // without the lock

@@ -110,6 +110,12 @@ int64_t Departure::passed_ns() const {
   return channel_.taken < channel_.count ? channel_.at(channel_.taken).info.media_time_ns - 1 : passed;
 }
 
+bool Departure::is_stranded() const {
+  if (!exec::is_stranded(*channel_.from)) return false; // first: nothing is let in later
+  const std::lock_guard lock(channel_.mutex);
+  return !channel_.closed && channel_.taken == channel_.count;
+}
+
 Arrival::Arrival(Run& run, const plan::CrossingPlan& crossing)
     : run_(*run.state_), channel_(*run_.epoch.channels[crossing.channel]) {
   const PaceRun& pace = *channel_.to->pace;
@@ -161,6 +167,14 @@ void Arrival::arrive(const Parcel& parcel) {
 }
 
 void Arrival::away(bool away) { set_away(run_, channel_, away); }
+
+void Arrival::stranded(bool is_stranded) {
+  {
+    const std::lock_guard lock(channel_.mutex);
+    channel_.stranded = is_stranded;
+  }
+  run_.notify(*channel_.to->pace);
+}
 
 void Arrival::passed(int64_t media_ns) {
   {

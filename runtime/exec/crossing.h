@@ -74,6 +74,8 @@ class Departure {
   int64_t passed_ns() const;
   // The other node is another process, which knows of no changes: it is told those that hold before its first tick.
   void tell_changes_again();
+  // All parcels so far were taken, and none comes before another node that is away is back (7.9).
+  bool is_stranded() const;
 
  private:
   RunState& run_;
@@ -103,6 +105,9 @@ class Arrival {
   // While the other node is away, a pace with realtime rules does not wait for this crossing (7.9). Ticks that come
   // after a later one was begun without them are dropped, cause `late`.
   void away(bool away);
+  // The sender has no tick to send before a third node that is away is back. A pace with realtime rules does not wait
+  // for this crossing meanwhile, as if the sender were away (7.9).
+  void stranded(bool is_stranded);
   // The sender's clock has passed this media time: no parcel at or before it comes any more (8.1).
   void passed(int64_t media_ns);
   // The number of parcels that may have arrived by now: those that the run has taken in, and the crossing's depth.

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "exec/settle.h"
+#include "exec/window.h"
 
 namespace millrace::exec {
 
@@ -74,9 +75,10 @@ namespace {
 
 // True if the clock ends as far as this node knows: a feed whose node is away brings no end.
 bool clock_ends(const PaceRun& pace) {
-  const PaceRun& own = *pace.run->epoch.paces[pace.plan->clock];
+  const RunState& run = *pace.run;
+  const PaceRun& own = *run.epoch.paces[pace.plan->clock];
   const bool is_home = own.plan->node == pace.plan->node;
-  return pace.run->stopping.load() || (is_home && own.ended.load(std::memory_order_acquire));
+  return run.stopping.load() || run.clocks_over.load() || (is_home && own.ended.load(std::memory_order_acquire));
 }
 
 // `made_room`: set if a tick that came too late was dropped.
@@ -86,15 +88,18 @@ NextTick find_next(PaceRun& pace, bool& made_room) {
   const bool ends = realtime && clock_ends(pace);
   for (const FeedRun& feed : pace.feeds) {
     ChannelRun& channel = *feed.channel;
+    const bool is_stranded = realtime && channel.from && exec::is_stranded(*channel.from); // before the channel is read
     const std::lock_guard lock(channel.mutex);
     made_room = (realtime && drop_late(pace, channel)) || made_room;
-    if (channel.count == 0 && (channel.closed || (channel.away && ends))) continue;
+    const bool away = realtime && (channel.away || channel.stranded || is_stranded);
+    if (channel.count == 0 && (channel.closed || (away && ends))) continue;
     next.ended = false;
-    if (channel.count == 0 && channel.away && realtime) continue;
+    if (channel.count == 0 && away) continue;
     if (channel.count == 0) return {};
     const mr_tick_info& info = channel.at(0).info;
     if (!next.info || is_before(info, *next.info)) next.info = info;
   }
+  next.is_stranded = !next.ended && !next.info;
   return next;
 }
 
@@ -105,6 +110,14 @@ NextTick next_tick(PaceRun& pace) {
   const NextTick next = find_next(pace, made_room);
   if (made_room) pace.run->tell_carrier(); // without the lock of a channel
   return next;
+}
+
+void note_stranded(PaceRun& pace, bool is_stranded) {
+  if (pace.stranded.load(std::memory_order_relaxed) == is_stranded) return;
+  pace.stranded.store(is_stranded, std::memory_order_release);
+  pace.stirred = true;
+  pace.run->notify(pace);
+  pace.run->tell_carrier();
 }
 
 void take_from(const FeedRun& feed, PaceRun& pace, uint64_t ordinal, const mr_tick_info& info) {

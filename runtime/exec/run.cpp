@@ -1,6 +1,7 @@
 // Starts a run, drives it to its end and says what it did; see run.h.
 #include "exec/run.h"
 
+#include <algorithm>
 #include <set>
 #include <utility>
 
@@ -182,6 +183,19 @@ void Run::stop() {
     for (SourceState& source : clock->sources)
       if (source.reader || source.step->segment->inside.load(std::memory_order_relaxed) == source.step)
         source.step->instance->interrupt();
+}
+
+bool Run::have_clocks_ended() const {
+  const auto& paces = state_->epoch.paces;
+  return std::all_of(paces.begin(), paces.end(), [&](const auto& pace) {
+    const bool is_home = pace->plan->kind == plan::PaceKind::clock && pace->plan->node == state_->epoch.plan.node;
+    return !is_home || pace->ended.load();
+  });
+}
+
+void Run::clocks_are_over() {
+  state_->clocks_over.store(true);
+  state_->notify_all();
 }
 
 void Run::interrupt() {

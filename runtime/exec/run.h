@@ -174,6 +174,10 @@ class Run {
   Result wait();
   // Admits no more ticks and drains (first signal); returns at once.
   void stop();
+  // True once every clock whose home is this node has ended.
+  bool have_clocks_ended() const;
+  // All clocks have ended at their homes. A node that is away brings no end, so what waits for one ends now (7.9).
+  void clocks_are_over();
   // Interrupts blocked handlers and drops what is in flight (second signal).
   void interrupt();
   // Makes the run fail as a handler's failure on that tick would: no clock admits another tick, and of those admitted

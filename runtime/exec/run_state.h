@@ -63,6 +63,7 @@ class RunState {
 
   // any
   std::atomic<bool> stopping{false};
+  std::atomic<bool> clocks_over{false}; // all clocks have ended at their homes, which may be other nodes
   std::atomic<bool> abort{false};
   std::atomic<bool> failing{false};    // the run
   std::atomic<bool> any_failed{false}; // the run, or a stream: a clock has a `fail_index`

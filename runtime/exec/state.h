@@ -210,11 +210,11 @@ struct PaceRun {
   LineVector<int64_t> recent_media_ns; // [ordinal mod size] for a clock whose ticks others hold (8.3)
   uint64_t retired = 0;
   std::atomic<int64_t> due_ns{INT64_MAX}; // when the head should look again
-  // Until then the head has nothing to do, unless the run or its stream ends or a change is to be taken. A reader's
-  // thread sets it back.
+  // Until then the head idles, unless the run or its stream ends or a change is to be taken. Readers set it back.
   std::atomic<int64_t> idle_until_ns{INT64_MIN};
-  std::atomic<bool> ending{false}; // admits no more, and waits for readers to leave their handlers
-  bool stirred = false;            // the head has moved something, though it admits no tick
+  std::atomic<bool> ending{false};   // admits no more, and waits for readers to leave their handlers
+  bool stirred = false;              // the head has moved something, though it admits no tick
+  std::atomic<bool> stranded{false}; // far: all ticks are through, and none comes before a node is back (7.9)
   // The epoch whose ticks the pace admits, and the index of the first of them (stream_epochs.h). Of decoupled paces, it
   // is that of the pace before. Any thread reads the index that has seen one of the ticks.
   std::atomic<uint32_t> epoch{0};

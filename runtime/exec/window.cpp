@@ -140,6 +140,17 @@ Passed passed_by(const ChannelEnd& step) {
   }
 }
 
+// The pace before it is asked first: what that lets in later lies after it.
+bool is_stranded(const ChannelEnd& gate) {
+  PaceRun& pace = *gate.pace;
+  if (pace.gate ? !is_stranded(*pace.gate) : !pace.stranded.load(std::memory_order_acquire)) return false;
+  if (pace.feed) {
+    const std::lock_guard lock(pace.feed->mutex);
+    if (pace.feed->count > 0) return false;
+  }
+  return gate.passed.load(std::memory_order_acquire) >= pace.admitted.load(std::memory_order_acquire);
+}
+
 uint64_t ticks_here(const Epoch& epoch, uint32_t clock) {
   uint64_t ticks = epoch.paces[clock]->admitted.load(); // a clock's own pace has its number
   for (const auto& pace : epoch.paces)

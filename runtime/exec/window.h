@@ -24,6 +24,8 @@ struct Passed {
   bool has(int64_t media_ns) const { return ended || through_ns >= media_ns; }
 };
 Passed passed_by(const ChannelEnd& step);
+// True if the gate has dealt with every tick that came, and none comes before a node that is away is back (7.9).
+bool is_stranded(const ChannelEnd& gate);
 
 // The ticks of a clock that have come to this node so far: those that it admitted at its home, or else those of its far
 // pace that is furthest.

@@ -43,13 +43,14 @@ void Coordinator::back(Link link, int64_t now_ns) {
   look(now_ns);
 }
 
-void Coordinator::away(Link link, int64_t now_ns) {
+void Coordinator::away(Link link, int64_t now_ns, const std::string& why) {
   for (Node& node : nodes_)
     if (node.newcomer.link == link) node.newcomer = {}; // it offers again once it is back
   Node* const node = node_of(link);
   if (!node || node->is_away) return;
   node->is_away = true;
   node->away_since_ns = now_ns;
+  node->why_away = why;
   take_newcomer(*node, now_ns);
   look(now_ns);
 }
@@ -317,9 +318,20 @@ bool Coordinator::is_ready(const Node& node) const {
          (state.step == State::Step::ready || state.step == State::Step::runs || state.step == State::Step::done);
 }
 
+std::vector<std::string> Coordinator::missing() const {
+  std::vector<std::string> names;
+  for (const Node& node : nodes_)
+    if (!has_begun() && !node.is_there()) names.push_back(node.name);
+  return names;
+}
+
 void Coordinator::look(int64_t now_ns) {
+  if (say_waits_ns_ == INT64_MIN) say_waits_ns_ = now_ns + kSayWaitsEveryNs;
+  if (std::vector<std::string> names = missing(); !has_begun() && names != told_missing_) {
+    told_missing_ = std::move(names);
+    say_orders();
+  }
   if (phase_ == Phase::gathering) {
-    if (say_waits_ns_ == INT64_MIN) say_waits_ns_ = now_ns + kSayWaitsEveryNs;
     if (!std::all_of(nodes_.begin(), nodes_.end(), [](const Node& node) { return node.is_there(); })) return;
     phase_ = Phase::compiling;
     events_.add(Event::Type::compile);
@@ -334,8 +346,13 @@ void Coordinator::look(int64_t now_ns) {
       say_start(node);
     }
     // All clocks have ended. A node that waits for the end from one that is away is told that none comes.
-    const bool have_homes_ended =
-        std::all_of(nodes_.begin(), nodes_.end(), [](const Node& node) { return !node.part.needed || node.is_done; });
+    const auto all_needed = [&](auto is_so) {
+      return std::all_of(nodes_.begin(), nodes_.end(),
+                         [&](const Node& node) { return !node.part.needed || is_so(node); });
+    };
+    const bool are_clocks_over = all_needed([](const Node& node) { return node.is_done || node.state.clocks_over; });
+    if (are_clocks_over && !std::exchange(are_clocks_over_, true)) say_orders();
+    const bool have_homes_ended = all_needed([](const Node& node) { return node.is_done; });
     if (have_homes_ended && !std::exchange(have_homes_ended_, true)) say_orders();
     if (std::none_of(nodes_.begin(), nodes_.end(), [&](const Node& node) { return waits_for(node); })) end();
   }
@@ -370,7 +387,7 @@ void Coordinator::end() {
 
 int64_t Coordinator::next_timer() const {
   int64_t next = INT64_MAX;
-  if (phase_ == Phase::gathering && say_waits_ns_ != INT64_MIN) next = say_waits_ns_;
+  if (!has_begun() && !missing().empty() && say_waits_ns_ != INT64_MIN) next = say_waits_ns_;
   for (const Node& node : nodes_) {
     if (node.newcomer.link != 0) next = std::min(next, node.newcomer.refuse_at_ns);
     if (waits_for(node) && node.is_away) next = std::min(next, node.away_since_ns + options_.patience_ns);
@@ -387,11 +404,9 @@ bool Coordinator::waits_for(const Node& node) const {
 
 void Coordinator::on_time(int64_t now_ns) {
   if (now_ns < next_timer()) return;
-  if (phase_ == Phase::gathering && now_ns >= say_waits_ns_) {
+  if (std::vector<std::string> names = missing(); !names.empty() && now_ns >= say_waits_ns_) {
     say_waits_ns_ = now_ns + kSayWaitsEveryNs;
-    Event& waits = events_.add(Event::Type::waits);
-    for (const Node& node : nodes_)
-      if (!node.is_there()) waits.nodes.push_back(node.name);
+    events_.add(Event::Type::waits).nodes = std::move(names);
   }
   for (Node& node : nodes_) {
     if (node.newcomer.link != 0 && now_ns >= node.newcomer.refuse_at_ns)
@@ -408,7 +423,9 @@ void Coordinator::give_up(Node& node, const std::string& why) {
   event.nodes = {node.name};
   event.text = node.part.needed ? why : why + ": nobody waits for it";
   if (!node.part.needed) return;
-  fail(hopeless_failure(node.name, code::node_away, why + ", and others wait for it"));
+  const std::vector<std::string> notes =
+      node.is_away && !node.why_away.empty() ? std::vector{node.why_away} : std::vector<std::string>{};
+  fail(hopeless_failure(node.name, code::node_away, why + ", and others wait for it", notes));
 }
 
 bool Coordinator::has_parted() const {
@@ -426,6 +443,7 @@ Order Coordinator::order_for(const Node& node) const {
     if (failure_) order.error = failure_->error;
     return order;
   }
+  order.waits = missing();
   if (phase_ != Phase::preparing && phase_ != Phase::running) return order;
   if (node.given_up && !node.is_started) return order; // it came too late to take part
   order.step = node.is_started ? Order::Step::start : Order::Step::prepare;
@@ -434,6 +452,7 @@ Order Coordinator::order_for(const Node& node) const {
   if (!node.is_started) return order;
   order.zero_ns = zero_ns_;
   order.stop = stopping_ || have_homes_ended_;
+  order.clocks_over = are_clocks_over_;
   order.failure = failure_;
   order.waits = waits_beside(node);
   return order;

@@ -16,7 +16,8 @@
 //
 // A process starts at most once, and an epoch has one set of briefs and one zero. While the run goes on:
 //
-//   all that are needed are done                 the others are told to stop: no end comes from one that is away
+//   the clocks of all homes have ended           all are told: no end comes from a node that is away
+//   all that are needed are done                 the others are told to stop, for the same reason
 //   a node fails                                 all nodes end their runs by the earliest failure of its clock
 //   a stream fails on a node                     all nodes end the stream by the earliest failure of its latest epoch,
 //                                                and go on (B11)
@@ -70,7 +71,7 @@ class Coordinator {
       say,      // `text` to `link`
       compile,  // from offer() of each node; answer at once by compiled() or refuse()
       answered, // `text` to the question of ask(), or "" because the node's process has gone
-      waits,    // for these nodes, said every 2 s: `nodes`
+      waits,    // before the start, said every 2 s: for `nodes`, which are not there
       refused,  // a process that cannot be a node of this fleet: which of `nodes` it wanted to be, and `error`
       begun,    // all are started, with zero `at_ns`
       given_up, // nothing more is expected of `nodes`: `text` says why
@@ -92,7 +93,8 @@ class Coordinator {
   void back(Link link, int64_t now_ns);
   // The link's peer has proved to be this node, and can offer for no other one.
   void introduce(Link link, const std::string& node);
-  void away(Link link, int64_t now_ns);
+  // `why`: for people; "": it is just not heard.
+  void away(Link link, int64_t now_ns, const std::string& why = "");
   void gone(Link link, int64_t now_ns);
   // The same, and its process said that it ends: nobody waits for it.
   void left(Link link, int64_t now_ns);
@@ -120,6 +122,7 @@ class Coordinator {
   // The offer of the process that is there, or was there last; process 0: there was none.
   const Offer& offer(uint32_t node) const { return nodes_[node].offer; }
   bool is_there(uint32_t node) const { return nodes_[node].is_there(); }
+  std::vector<std::string> missing() const; // before the start: the nodes that are not there
   // The report of a node that is done; "" for another.
   const std::string& report(uint32_t node) const { return nodes_[node].report; }
   const std::string& trace(uint32_t node) const { return nodes_[node].trace; } // the same
@@ -149,6 +152,7 @@ class Coordinator {
     State state;
     bool is_away = true;
     int64_t away_since_ns = 0;
+    std::string why_away;
     bool is_started = false;     // it was ordered to start
     bool given_up = false;       // nobody waits for it
     std::deque<uint64_t> former; // processes that lost their place; they do not get it back
@@ -173,6 +177,7 @@ class Coordinator {
                       std::vector<std::string> notes = {});
   void give_up(Node& node, const std::string& why);
   void fail(const RunFailure& failure);
+  bool has_begun() const { return phase_ == Phase::running || phase_ == Phase::ending; }
   void gather(int64_t now_ns);
   void look(int64_t now_ns);
   void start(int64_t now_ns);
@@ -200,10 +205,12 @@ class Coordinator {
   uint32_t epoch_ = 0;
   int64_t zero_ns_ = 0;
   bool stopping_ = false;
+  bool are_clocks_over_ = false;  // every node that is needed says that its clocks have ended
   bool have_homes_ended_ = false; // every node that is needed is done
   std::optional<RunFailure> failure_;
   std::map<std::string, RunFailure> streams_; // that are over, by clock
   int64_t say_waits_ns_ = INT64_MIN;
+  std::vector<std::string> told_missing_;
   EventQueue<Event> events_;
 };
 

@@ -24,8 +24,9 @@ void Member::back() {
   say_state();
 }
 
-void Member::away(int64_t now_ns) {
+void Member::away(int64_t now_ns, const std::string& why) {
   is_linked_ = false;
+  why_away_ = why;
   if (away_since_ns_ == INT64_MAX) away_since_ns_ = now_ns;
 }
 
@@ -65,6 +66,7 @@ void Member::take(const Order& order) {
         Error{code::began_again, coordinator_ + " began again, and this node followed the one before", {}, {}, {}, {}});
   coordinator_process_ = order.process;
   if (order.step == Order::Step::refused || order.step == Order::Step::over) return end(order.error);
+  missing_ = order.step == Order::Step::start ? std::vector<std::string>{} : order.waits;
   if (order.step == Order::Step::wait) return;
   if (next_.epoch == order.epoch && next_.hash == order.brief && next_.epoch > brief_.epoch) begin_to_prepare();
   if (order.step != Order::Step::start || order.epoch != brief_.epoch || order.brief != brief_.hash) return;
@@ -77,6 +79,7 @@ void Member::take(const Order& order) {
     say_state();
   }
   if (step_ != Step::runs) return;
+  if (order.clocks_over && !std::exchange(told_clocks_over_, true)) events_.add(Event::Type::clocks_over);
   if (order.stop && !std::exchange(told_stop_, true)) events_.add(Event::Type::stop);
   if (order.waits != told_waits_) {
     told_waits_ = order.waits;
@@ -180,6 +183,11 @@ void Member::waits(std::vector<std::string> lines) {
   say_state();
 }
 
+void Member::clocks_over() {
+  if (step_ != Step::runs || std::exchange(state_.clocks_over, true)) return;
+  say_state();
+}
+
 // One that is lost here is asked for again once the link is back.
 void Member::answered(uint64_t question, std::string body) { say(Answer{question, std::move(body)}); }
 
@@ -191,10 +199,12 @@ int64_t Member::next_timer() const {
 
 void Member::on_time(int64_t now_ns) {
   if (now_ns < next_timer()) return;
+  std::vector<std::string> notes = {coordinator_ + " coordinates this run"};
+  if (!why_away_.empty()) notes.push_back(why_away_);
   end(Error{code::node_away,
             coordinator_ + " has been away for " + std::to_string(patience_ns_ / 1'000'000'000) + " s",
             {},
-            {coordinator_ + " coordinates this run"},
+            std::move(notes),
             {},
             {}});
 }

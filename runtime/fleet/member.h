@@ -42,6 +42,7 @@ class Member {
       reply,       // `text` to the request `number` of this process
       start,       // the run begins at `zero_ns` of the coordinator's clock
       stop,        // the run's sources are to end
+      clocks_over, // all clocks have ended at their homes
       waits,       // `lines`: what the runs of other nodes wait for now, "on gpu: …"
       fail,        // the run ends by `failure`; a later one takes the place of an earlier one
       fail_stream, // the stream of the failure's clock ends by it, on whichever node it was; also once the run is done
@@ -62,7 +63,7 @@ class Member {
 
   // ---- the link: the coordinator is there, or there again; is not heard for 3 s
   void back();
-  void away(int64_t now_ns);
+  void away(int64_t now_ns, const std::string& why = ""); // `why`: for people; "": it is just not heard
   void received(std::string_view text);
 
   // ---- its own part and run. `epoch` is the brief's that was to be prepared: an answer to an older one is ignored.
@@ -72,6 +73,7 @@ class Member {
   void stream_failed(const RunFailure& failure); // the same of its clock, in the latest epoch
   void finished(std::string report, std::string trace = "");
   void waits(std::vector<std::string> lines); // its run waits for these now; none: it goes on
+  void clocks_over();                         // those whose home this node is have ended
   void answered(uint64_t question, std::string body);
   // To other nodes, while the coordinator is there; else nothing is said.
   void ask(const Request& request) { say(request); }
@@ -82,6 +84,8 @@ class Member {
   bool poll(Event& event) { return events_.poll(event); }
 
   uint32_t epoch() const { return brief_.epoch; }
+  // Before the start: the nodes that are not there, as the coordinator last said.
+  const std::vector<std::string>& missing() const { return missing_; }
 
  private:
   enum class Step : uint8_t { offers, prepares, ready, unable, runs, done };
@@ -101,13 +105,14 @@ class Member {
   uint64_t coordinator_process_ = 0; // 0: not heard yet
   bool is_linked_ = false;
   int64_t away_since_ns_ = INT64_MAX; // INT64_MAX: it is there, or was never
+  std::string why_away_;
 
   Step step_ = Step::offers;
   Brief brief_; // that it follows; epoch 0: none
   Brief next_;  // came, and the order to prepare it has not
   State state_;
-  bool told_stop_ = false;
-  std::vector<std::string> told_waits_;
+  bool told_stop_ = false, told_clocks_over_ = false;
+  std::vector<std::string> told_waits_, missing_;
   std::optional<RunFailure> told_failure_;
   std::map<std::string, RunFailure> own_streams_;  // that have failed here, by clock
   std::map<std::string, RunFailure> told_streams_; // that are over, by clock

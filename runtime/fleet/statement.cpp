@@ -79,6 +79,7 @@ json to_json(const State& state, BodyWriter& bodies) {
   written["body"] = bodies.add(state.body);
   if (!state.trace.empty()) written["trace"] = bodies.add(state.trace);
   if (!state.waits.empty()) written["waits"] = first_lines(state.waits);
+  if (state.clocks_over) written["clocks_over"] = true;
   if (state.error) written["error"] = to_json(*state.error);
   if (state.failure) written["failure"] = to_json(*state.failure);
   return {{"state", std::move(written)}};
@@ -94,6 +95,7 @@ json to_json(const Order& order, BodyWriter&) {
   if (order.failure) written["failure"] = to_json(*order.failure);
   if (order.error) written["error"] = to_json(*order.error);
   if (!order.waits.empty()) written["waits"] = first_lines(order.waits);
+  if (order.clocks_over) written["clocks_over"] = true;
   return {{"order", std::move(written)}};
 }
 
@@ -239,6 +241,7 @@ State read_state(const json& object, BodyReader& bodies) {
   state.error = error_of(object);
   state.failure = failure_of(object);
   state.waits = waits_of(object);
+  state.clocks_over = object.contains("clocks_over") && flag(object, "clocks_over");
   if (state.step == State::Step::unable && !state.error) throw Refused{"it is unable and does not say why"};
   return state;
 }
@@ -258,6 +261,7 @@ Order read_order(const json& object) {
   order.failure = failure_of(object);
   order.error = error_of(object);
   order.waits = waits_of(object);
+  order.clocks_over = object.contains("clocks_over") && flag(object, "clocks_over");
   if (order.step == Order::Step::refused && !order.error) throw Refused{"it refuses and does not say why"};
   return order;
 }

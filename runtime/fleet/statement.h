@@ -94,6 +94,7 @@ struct State {
   std::optional<RunFailure> failure; // its own run has failed
   std::string trace{};               // once it is done; "": none was wanted
   std::vector<std::string> waits{};  // runs: what its run waits for, if something has taken long; a line each
+  bool clocks_over = false;          // runs: the clocks whose home it is have ended
 };
 
 struct Brief {
@@ -112,7 +113,9 @@ struct Order {
   bool stop = false;                 // start: sources are to end
   std::optional<RunFailure> failure; // start: the run ends by it
   std::optional<Error> error;        // refused: why. over: the error of the whole run
-  std::vector<std::string> waits{};  // start: what the other nodes wait for, "on gpu: …"
+  // start: what the other nodes wait for, "on gpu: …". wait, prepare: the nodes that are missing.
+  std::vector<std::string> waits{};
+  bool clocks_over = false; // start: all clocks have ended at their homes
 };
 
 // No handler is called on later ticks of the failure's clock, which has an index; all else goes on.

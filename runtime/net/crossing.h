@@ -89,6 +89,8 @@ class Departure {
   virtual int64_t passed_ns() const = 0;
   // Another process is the peer, or the first: it has none of the changes that came with earlier parcels.
   virtual void peer_begins() {}
+  // All parcels so far were taken, and none comes before a third node that is away is back.
+  virtual bool is_stranded() const { return false; }
 };
 
 // The block that one value's bytes go into.
@@ -110,6 +112,8 @@ class Arrival {
   virtual uint64_t credit() const = 0;
   // The peer's clock has passed this media time: no parcel at or before it comes any more.
   virtual void passed(int64_t media_ns) = 0;
+  // The peer has no parcel to send before a third node that is away is back; false: it may have one again.
+  virtual void stranded(bool) {}
 };
 
 // A crossing as the plan of both nodes has it.
@@ -119,6 +123,8 @@ struct CrossingPlan {
   uint32_t lane = 1; // a data lane
   uint32_t depth = 2;
   Delivery delivery = Delivery::reliable;
+  bool leaves_out = true;           // some ticks may be left out; else its clock waits for every tick
+  bool begins_anew = true;          // its clock is a stream's, whose epochs rise
   std::vector<mr_format> formats;   // one a value
   std::vector<uint64_t> capacities; // bytes of the reader's block of each value
 };

@@ -57,6 +57,11 @@ constexpr const char* kSentences[] = {
     "a message is longer than a link carries",
     "more bytes of messages came in a minute than a link carries",
     "more messages came than the node has taken in",
+    "a tick was left out on a clock that leaves none out",
+    "an epoch began on a clock that never begins anew",
+    "a crossing's reader has room for fewer parcels than it has planned",
+    "the peer has got parcels and acknowledges none",
+    "the peer does not answer pings",
 };
 static_assert(std::size(kSentences) == static_cast<size_t>(Fault::count));
 
@@ -64,6 +69,36 @@ static_assert(std::size(kSentences) == static_cast<size_t>(Fault::count));
 
 const char* sentence_of(Fault fault) {
   return fault < Fault::count ? kSentences[static_cast<size_t>(fault)] : "the peer gave a reason of a later version";
+}
+
+// A line damages and loses bytes. The others are told before there is a link, or belong to its end, or say that two
+// programs or two plans differ.
+bool is_contradiction(Fault fault) {
+  switch (fault) {
+    case Fault::none:
+    case Fault::head_checksum:
+    case Fault::body_checksum:
+    case Fault::magic:
+    case Fault::version:
+    case Fault::feature:
+    case Fault::session:
+    case Fault::lane:
+    case Fault::node:
+    case Fault::plan:
+    case Fault::running_already:
+    case Fault::stale:
+    case Fault::open_name:
+    case Fault::open_depth:
+    case Fault::open_delivery:
+    case Fault::open_values:
+    case Fault::open_format:
+    case Fault::slow_greeting:
+    case Fault::leaving:
+    case Fault::drained:
+    case Fault::vanished:
+    case Fault::count: return false;
+    default: return true;
+  }
 }
 
 } // namespace millrace::net

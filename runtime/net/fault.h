@@ -67,9 +67,18 @@ enum class Fault : uint16_t {
   message = 47, // longer than kMessageBytesMax
   message_rate = 48,
   message_waiting = 49, // the owner did not take those before
+  // A peer that keeps to the records, and not to what they are for.
+  leaves_out = 50, // a gap on a clock that waits for every tick
+  epoch = 51,
+  no_credit = 52,
+  no_state = 53,
+  no_pong = 54,
   count,
 };
 
 const char* sentence_of(Fault fault);
+
+// True if no program that keeps to the protocol does this, and no line either: its process will do so again.
+bool is_contradiction(Fault fault);
 
 } // namespace millrace::net

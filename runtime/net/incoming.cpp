@@ -15,6 +15,7 @@ void Incoming::begin_pairing() {
   told_ = {};
   passed_ = {};
   passed_told_ns_ = INT64_MIN;
+  note_stranded(false);
   ended_ = false;
   last_is_of_pairing_ = false;
   close();
@@ -89,8 +90,11 @@ Fault Incoming::read_tick(const Head& head, Bytes body) {
 // Within a pairing each parcel says the index of the one before, and epochs do not fall. Indices go on in a new epoch,
 // or begin again.
 Fault Incoming::check_order() {
-  if (!last_is_of_pairing_) return Fault::none;
   const mr_tick_info& tick = parcel_.tick;
+  if (!plan_.begins_anew && tick.epoch != 0) return Fault::epoch;
+  const bool has_gap = parcel_.gap_count > 0 || (!has_last_ && parcel_.previous != kNoIndex);
+  if (!plan_.leaves_out && has_gap) return Fault::leaves_out;
+  if (!last_is_of_pairing_) return Fault::none;
   if (tick.epoch < last_epoch_) return Fault::index;
   const bool begins_again = tick.epoch > last_epoch_ && parcel_.previous == kNoIndex;
   return begins_again || parcel_.previous == last_index_ ? Fault::none : Fault::index;
@@ -196,7 +200,13 @@ Fault Incoming::read_state(const SenderState& state) {
     passed_told_ns_ = passed_.passed_ns;
     arrival_.passed(passed_told_ns_);
   }
+  // A parcel that comes after these says that it is stranded no more.
+  if (expected_ >= passed_.after) note_stranded(passed_.is_stranded && expected_ == passed_.after && !ended_);
   return Fault::none;
+}
+
+void Incoming::note_stranded(bool is_stranded) {
+  if (std::exchange(is_stranded_, is_stranded) != is_stranded) arrival_.stranded(is_stranded);
 }
 
 } // namespace millrace::net

@@ -59,6 +59,7 @@ class Incoming {
   Fault check_order();
   void finish_values();
   void count_gaps();
+  void note_stranded(bool is_stranded);
 
   CrossingPlan plan_;
   Arrival& arrival_;
@@ -81,6 +82,7 @@ class Incoming {
   // A passed time counts once all parcels before it have arrived.
   SenderState passed_;
   int64_t passed_told_ns_ = INT64_MIN;
+  bool is_stranded_ = false;
   Counts counts_;
 };
 

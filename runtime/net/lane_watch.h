@@ -46,6 +46,8 @@ class LaneWatch {
   // For the PONG to the peer.
   const LaneCount& count() const { return count_; }
 
+  // The peer has told that every byte has come.
+  bool has_all_come() const { return told_ == written_; }
   // The peer's PONG says this, in answer to a PING that left at `asked_ns`: the count is at least as young. A fault is
   // `vanished`, or that the count cannot be.
   Fault heard(const LaneCount& peer, int64_t asked_ns, int64_t now_ns) {

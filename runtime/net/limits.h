@@ -60,6 +60,8 @@ inline constexpr uint64_t kMessageBytesPerMinuteSaid = kMessageBytesPerMinute / 
 // ---- time ----------------------------------------------------------------------------------------------------------
 
 inline constexpr int64_t kPingEveryNs = 500 * kMillisecond;
+// A peer that is heard and leaves so many unanswered answers none: 10 s, for a line as slow as kLaneSilentNs allows.
+inline constexpr uint32_t kPingsUnansweredMax = 20;
 inline constexpr int64_t kSuspectAfterNs = 1'500 * kMillisecond; // three pings were not answered
 inline constexpr int64_t kAwayAfterNs = 3 * kSecond;             // six
 inline constexpr uint32_t kRoundTripsKept = 16;                  // 8 s of pings, from which the least is taken
@@ -69,6 +71,8 @@ inline constexpr int64_t kStateEveryNs = 5 * kMillisecond;
 inline constexpr uint32_t kStateEveryParcels = 8;
 inline constexpr int64_t kRedialFirstNs = 100 * kMillisecond, kRedialMaxNs = 5 * kSecond;
 inline constexpr int64_t kGreetingNs = 5 * kSecond; // from a connection to its WELCOME
+// A parcel that has come whole is acknowledged within kStateEveryNs, before the next PONG.
+inline constexpr int64_t kStateSilentNs = 3 * kSecond;
 // Bytes of a data connection that have not come for so long, while no others came either, have vanished. TCP itself
 // cuts a connection whose bytes nobody acknowledges after 5 s, and a packet may be lost five times (6.2 s) before it
 // gets through. A line of 1.7 kB/s brings a whole record of TLS (16 KiB) within it: one that is slower may be cut.

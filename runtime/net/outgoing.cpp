@@ -38,6 +38,7 @@ void Outgoing::begin_pairing() {
 }
 
 void Outgoing::close() {
+  silent_at_ = kNoIndex;
   is_open_ = false;
   in_parcel_ = false;
   change_ = 0;
@@ -51,6 +52,8 @@ Fault Outgoing::open(const Open& open) {
   if (open.value_count != plan_.formats.size()) return Fault::open_values;
   for (size_t i = 0; i < plan_.formats.size(); ++i)
     if (open.format_hashes[i] != hash_of(plan_.formats[i])) return Fault::open_format;
+  // A plan that leaves nothing out ends with either process, so both are new here.
+  if (!plan_.leaves_out && open.expected == 0 && open.credit < plan_.depth) return Fault::no_credit;
   // All that it has was given to some connection, and it still needs what it has not.
   if (is_open_ || open.expected < acknowledged_ || open.expected > gave_) return Fault::open_expected;
   release(open.expected, true);
@@ -174,15 +177,23 @@ Fault Outgoing::read_state(const ReaderState& state) {
   return Fault::none;
 }
 
+Fault Outgoing::all_has_come(int64_t asked_ns) {
+  if (acknowledged_ >= gave_ || acknowledged_ != silent_at_) {
+    silent_at_ = acknowledged_ < gave_ ? acknowledged_ : kNoIndex;
+    silent_since_ns_ = asked_ns;
+  }
+  return silent_at_ != kNoIndex && asked_ns - silent_since_ns_ >= kStateSilentNs ? Fault::no_state : Fault::none;
+}
+
 bool Outgoing::has_passed() const {
   if (!is_open_) return false;
-  const int64_t passed_ns = departure_.passed_ns();
-  return passed_ns > (has_told_ ? told_.passed_ns : INT64_MIN);
+  const SenderState told = has_told_ ? told_ : SenderState{};
+  return departure_.passed_ns() > told.passed_ns || is_stranded() != told.is_stranded;
 }
 
 SenderState Outgoing::write_state() {
   has_told_ = true;
-  return told_ = {departure_.passed_ns(), taken_};
+  return told_ = {departure_.passed_ns(), taken_, is_stranded()};
 }
 
 } // namespace millrace::net

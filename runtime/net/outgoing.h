@@ -40,8 +40,13 @@ class Outgoing {
   void gave(uint64_t number) { gave_ = number + 1; }
 
   Fault read_state(const ReaderState& state);
-  // The clock has passed a time that the reader was not told yet.
+  // All bytes of the connection have come, says the answer to a PING that left at that time. A reader acknowledges what
+  // has come.
+  Fault all_has_come(int64_t asked_ns);
+  // The clock has passed a time that the reader was not told yet, or was stranded or is so no more.
   bool has_passed() const;
+  // The reader understands that a sender is stranded.
+  void tell_stranded(bool tells) { tells_stranded_ = tells; }
   SenderState write_state();
   // The connection that states go over is another: what it told may be lost.
   void retell() { has_told_ = false; }
@@ -66,6 +71,7 @@ class Outgoing {
   const Counts& counts() const { return counts_; }
 
  private:
+  bool is_stranded() const { return tells_stranded_ && departure_.is_stranded(); }
   Parcel& held(uint64_t number) { return held_[number % plan_.depth]; }
   bool take();
   void release(uint64_t before, bool acknowledged);
@@ -88,8 +94,12 @@ class Outgoing {
   bool in_parcel_ = false;
   uint32_t value_ = 0;
   uint64_t at_ = 0;
+  // The oldest parcel that has come and was not acknowledged then, and since when; kNoIndex: there is none.
+  uint64_t silent_at_ = kNoIndex;
+  int64_t silent_since_ns_ = 0;
   SenderState told_; // the last that was written to this connection
   bool has_told_ = false;
+  bool tells_stranded_ = false;
   Counts counts_;
 };
 

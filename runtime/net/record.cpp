@@ -296,9 +296,16 @@ Fault read_change(Bytes body, Change& change) {
   return Fault::none;
 }
 
+namespace {
+
+// The side that says a state.
+constexpr uint8_t kOfReader = 0, kOfSender = 1, kOfStrandedSender = 2;
+
+} // namespace
+
 void write_state_entry(const StateEntry& entry, ByteWriter& writer) {
   writer.put(entry.crossing);
-  writer.put(static_cast<uint8_t>(entry.of_sender));
+  writer.put(entry.of_sender ? (entry.sender.is_stranded ? kOfStrandedSender : kOfSender) : kOfReader);
   if (entry.of_sender) {
     writer.put(entry.sender.passed_ns);
     writer.put(entry.sender.after);
@@ -310,9 +317,10 @@ void write_state_entry(const StateEntry& entry, ByteWriter& writer) {
 
 Fault read_state_entry(ByteReader& reader, StateEntry& entry) {
   entry.crossing = reader.get<uint16_t>();
-  const auto of_sender = reader.get<uint8_t>();
-  if (of_sender > 1) return Fault::flags;
-  entry.of_sender = of_sender == 1;
+  const auto side = reader.get<uint8_t>();
+  if (side > kOfStrandedSender) return Fault::flags;
+  entry.of_sender = side != kOfReader;
+  entry.sender.is_stranded = side == kOfStrandedSender;
   if (entry.of_sender) {
     entry.sender.passed_ns = reader.get<int64_t>();
     entry.sender.after = reader.get<uint64_t>();

@@ -148,14 +148,18 @@ Fault read_change(Bytes body, Change& change);
 // ---- STATE ---------------------------------------------------------------------------------------------------------
 
 // One crossing, by the reader: all below `acknowledged` have arrived, all below `credit` may be sent. Or by the sender:
-// once all parcels below `after` have arrived, the clock has passed `passed_ns`. All of them only grow.
+// once all parcels below `after` have arrived, the clock has passed `passed_ns`. All of them only grow. A sender that
+// is stranded has no parcel after these before a third node that is away is back. It says so to a peer with that
+// feature.
 struct ReaderState {
   uint64_t acknowledged = 0, credit = 0;
 };
 struct SenderState {
   int64_t passed_ns = INT64_MIN;
   uint64_t after = 0;
+  bool is_stranded = false;
 };
+inline constexpr uint64_t kFeatureStranded = 1; // HELLO: it understands a sender that is stranded
 struct StateEntry {
   uint16_t crossing = 0;
   bool of_sender = false;

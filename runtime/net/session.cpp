@@ -188,6 +188,7 @@ Fault Session::accept(const Hello& hello, bool checks_bodies, int64_t now_ns) {
     if (is_other_program && hello.lane == 0) tell(EventType::refused, 0, fault, refusal(fault));
     return fault;
   }
+  if (condemned_session_ != 0 && hello.session == condemned_session_) return contradiction_;
   if (hello.lane == 0) return accept_control(hello, checks_bodies, now_ns);
   // A data connection may overtake the answer on the control connection.
   const bool is_proposed = hello.pairing == proposed_ && hello.session == proposed_session_;
@@ -254,11 +255,13 @@ void Session::come_up(uint32_t lane, int64_t now_ns) {
   connection.redial.succeeded(now_ns);
   if (lane != 0) {
     is_shared_ = true;
+    for (Outgoing* crossing : connection.outgoing) crossing->tell_stranded((features_ & kFeatureStranded) != 0);
     return;
   }
   heartbeat_.begin(now_ns);
   presence_ = Presence::there;
   has_pong_ = told_leaving_ = told_drained_ = false;
+  pings_unanswered_ = 0;
   incoming_messages_.begin();
   last_states_told_ = 0;
   for (Lane& each : lanes_) {
@@ -272,6 +275,7 @@ Fault Session::read_welcome(uint32_t lane, int64_t now_ns) {
   Hello hello;
   if (const Fault fault = read_hello(lanes_[lane].inbox.body(), hello); fault != Fault::none) return fault;
   if (const Fault fault = check_peer(hello); fault != Fault::none) return fault;
+  if (condemned_session_ != 0 && hello.session == condemned_session_) return contradiction_;
   if (hello.lane != lane || hello.connection != lanes_[lane].watch.connection()) return Fault::lane;
   if (hello.version_least != hello.version_most) return Fault::version;
   if ((hello.features & ~options_.self.features) != 0) return Fault::feature;
@@ -318,8 +322,23 @@ std::string_view Session::refusal(Fault fault) const {
 
 // Says why, if the connection is not in the middle of much, and closes.
 void Session::refuse(uint32_t lane, Fault fault, int64_t now_ns) {
-  Lane& connection = lanes_[lane];
+  const bool was_up = is_up(lane); // else it may be another process
   tell(EventType::refused, lane, fault, refusal(fault));
+  end_by_refusal(lane, fault, now_ns);
+  if (was_up && is_contradiction(fault)) condemn(fault, now_ns);
+}
+
+// It would do the same again, so it is no use to go on with it.
+void Session::condemn(Fault fault, int64_t now_ns) {
+  condemned_session_ = peer_session_;
+  contradiction_ = fault;
+  for (uint32_t lane = 0; lane < lanes_.size(); ++lane)
+    if (is_up(lane)) end_by_refusal(lane, fault, now_ns);
+  if (std::exchange(presence_, Presence::away) != Presence::away) tell(EventType::away, 0, fault, refusal(fault));
+}
+
+void Session::end_by_refusal(uint32_t lane, Fault fault, int64_t now_ns) {
+  Lane& connection = lanes_[lane];
   connection.redial.refused(now_ns);
   connection.inbox.begin(false); // nothing of it is read any more, and room() has room again
   if (!connection.outbox.add_farewell(RecordType::refuse, fault, refusal(fault))) return drop(lane, now_ns);

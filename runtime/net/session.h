@@ -27,6 +27,10 @@
 // timer but that of the pings: the cut is at most one ping and one round trip late, and a process that was stopped
 // hears the peer before it judges it.
 //
+// A process that contradicts itself (fault.h: is_contradiction) is refused on all its connections, told why, and is
+// away from then on: whoever waits for it waits no longer than for one that is cut off. Another process of the peer may
+// come.
+//
 // Messages go over the control connection beside all this (messages.h): documents of the owner, which says them by
 // say() and takes the peer's by take_message(). A cut of control loses those that are under way, and the owner says
 // again, after `met` or `back`, what still holds. On the way out everything else goes first: a PING, a PONG, a STATE or
@@ -197,6 +201,8 @@ class Session {
   void drop(uint32_t lane, int64_t now_ns);
   void drop_all(int64_t now_ns);
   void refuse(uint32_t lane, Fault fault, int64_t now_ns);
+  void end_by_refusal(uint32_t lane, Fault fault, int64_t now_ns);
+  void condemn(Fault fault, int64_t now_ns);
 
   Fault read_record(uint32_t lane, int64_t now_ns);
   Fault read_welcome(uint32_t lane, int64_t now_ns);
@@ -238,6 +244,11 @@ class Session {
   Heartbeat heartbeat_;
   OutgoingMessages outgoing_messages_;
   IncomingMessages incoming_messages_;
+
+  // A process of the peer that has contradicted itself is refused for good, and so counts as away. 0: there is none.
+  uint64_t condemned_session_ = 0;
+  Fault contradiction_{};
+  uint32_t pings_unanswered_ = 0;
 
   // To be written on the control connection.
   bool has_pong_ = false;

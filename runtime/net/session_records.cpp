@@ -63,6 +63,7 @@ Fault Session::read_record(uint32_t lane, int64_t now_ns) {
 Fault Session::read_control(const Head& head, Bytes body, int64_t now_ns) {
   heartbeat_.heard(now_ns);
   look_at_presence(now_ns);
+  if (pings_unanswered_ > kPingsUnansweredMax && head.type != RecordType::pong) return Fault::no_pong;
   ByteReader reader(body);
   switch (head.type) {
     case RecordType::state: return read_state(body);
@@ -92,7 +93,10 @@ Fault Session::read_pong(Bytes body, int64_t now_ns) {
     const LaneCount& count = pong.lanes[lane - 1];
     if (lane >= lanes_.size() && count.connection != 0) return Fault::lane;
     if (lane >= lanes_.size() || !is_up(lane)) continue;
-    const Fault fault = lanes_[lane].watch.heard(count, pong.times.t1, now_ns);
+    Fault fault = lanes_[lane].watch.heard(count, pong.times.t1, now_ns);
+    if (fault == Fault::none && lanes_[lane].watch.has_all_come())
+      for (Outgoing* crossing : lanes_[lane].outgoing)
+        if (fault == Fault::none) fault = crossing->all_has_come(pong.times.t1);
     if (fault == Fault::vanished) {
       tell(EventType::refused, lane, fault, sentence_of(fault));
       drop(lane, now_ns);
@@ -100,6 +104,7 @@ Fault Session::read_pong(Bytes body, int64_t now_ns) {
       return fault;
     }
   }
+  pings_unanswered_ = 0;
   heartbeat_.answered(pong.times, now_ns);
   return Fault::none;
 }
@@ -197,6 +202,7 @@ void Session::write_control(int64_t now_ns) {
     body.put(now_ns);
     outbox.add(RecordType::ping, body);
     heartbeat_.pinged(now_ns);
+    ++pings_unanswered_;
   }
   if (has_pong_ && outbox.has_room(kPongBytes)) write_pong(now_ns);
   if (states_are_due() && (now_ns >= state_at_ns_ || states_are_urgent())) write_states(now_ns);

@@ -23,6 +23,7 @@ constexpr int64_t kSecondProcessNs =
     6'000'000'000;                              // a process that is refused for so long is told that it is a second one
 constexpr int64_t kOtherPeerNs = 6'000'000'000; // so long another node may answer before this one gives up
 constexpr int64_t kMeasureWithinNs = 2'000'000'000;
+constexpr int64_t kWarnOfMissingEveryNs = 60'000'000'000;
 constexpr int64_t kLinksWithinNs = 5'000'000'000;
 constexpr std::chrono::milliseconds kPartWithin{3000}, kLeaveAtOnceWithin{50}, kLookAtTimeEvery{50};
 
@@ -34,6 +35,8 @@ uint64_t draw() {
 double us_of(int64_t ns) { return static_cast<double>(ns) / 1e3; }
 
 std::string list_of(const std::vector<std::string>& names) { return fmt::format("{}", fmt::join(names, ", ")); }
+
+std::string seconds_of(int64_t ns) { return fmt::format("{:.3g} s", static_cast<double>(ns) / 1e9); }
 
 } // namespace
 
@@ -108,6 +111,7 @@ void Meeting::join(const PeerPlan& plan) {
   link.session.dials = plan.dials();
   link.session.seed = draw();
   link.session.plan_comes_later = true;
+  link.session.self.features = net::kFeatureStranded;
   link.peer_name = plan.name;
   link.endpoints = plan.endpoints;
   link.tls = &tls_;
@@ -150,6 +154,8 @@ void Meeting::hear(Peer& peer, const net::Event& event, const std::string& why) 
     case met:
     case back:
       set_away(peer, false);
+      peer.has_left = false;
+      peer.why.clear();
       peer.refused_since_ns = peer.other_since_ns = INT64_MAX;
       peer.other_version.reset();
       if (coordinates()) {
@@ -165,14 +171,19 @@ void Meeting::hear(Peer& peer, const net::Event& event, const std::string& why) 
       break;
     case away:
     case leaving:
-    case drained:
+    case drained: {
+      // A peer that contradicts itself is away by that; of others nothing more is known.
+      const std::string fault = event.type == away ? std::string(event.sentence) : "";
+      if (!fault.empty()) peer.why = fault;
       set_away(peer, true);
+      if (event.type == drained) note_left(peer);
       if (coordinates() && event.type == away)
-        coordinator_->away(peer.link, now_ns());
+        coordinator_->away(peer.link, now_ns(), fault);
       else if (coordinates())
         coordinator_->left(peer.link, now_ns());
-      if (is_coordinator) member_.away(now_ns());
+      if (is_coordinator) member_.away(now_ns(), fault);
       break;
+    }
     case message:
       for (std::string text; peer.session->take_message(text);) {
         if (coordinates()) coordinator_->received(peer.link, text, now_ns());
@@ -203,6 +214,7 @@ void Meeting::hear_refusal(Peer& peer, const net::Event& event) {
                      {sentence, "install the same version of millrace and its plugins on both"},
                      "",
                      ""});
+    if (net::is_contradiction(event.fault)) peer.why = sentence;
     return;
   }
   peer.why = sentence;
@@ -297,6 +309,13 @@ void Meeting::set_away(Peer& peer, bool away) {
     if (!away || end.plan.delivery == net::Delivery::live) end.set_away(away);
 }
 
+// All that it had to give has come, and its process comes no more: nobody waits as for one that was cut off (7.9).
+void Meeting::note_left(Peer& peer) {
+  peer.has_left = true;
+  for (embed::LinkEnd& end : peer.ends)
+    if (!end.waits) end.set_away(true);
+}
+
 void Meeting::look_at_time() {
   then_look([this] {
     const int64_t now = now_ns();
@@ -312,6 +331,7 @@ void Meeting::look_at_time() {
     look_at_requests(now);
     look_at_second(now);
     say_prepared();
+    look_at_missing(now);
     if (coordinates()) coordinator_->on_time(now);
     member_.on_time(now);
     say_waits(now);
@@ -363,18 +383,65 @@ void Meeting::say_prepared() {
   member_.prepared(*std::exchange(prepared_, std::nullopt), "{}");
 }
 
-void Meeting::say_waits(int64_t now_ns) {
-  std::vector<std::string> missing;
+// The nodes for which the start waits. A member that has no link to one knows it from the coordinator.
+std::vector<std::string> Meeting::missing() const {
+  if (is_started_ || is_over_) return {};
+  if (coordinates()) return coordinator_->missing();
+  std::vector<std::string> names;
   for (const Peer& peer : peers_) {
     const bool is_needed = &peer == coordinator_peer_ || (prepared_ && !peer.ends.empty());
-    if (is_needed && peer.is_away) missing.push_back(peer.plan.name);
+    if (is_needed && peer.is_away) names.push_back(peer.plan.name);
   }
-  if (is_started_ || missing.empty() || now_ns < say_waits_ns_) return;
-  if (say_waits_ns_ != INT64_MIN) options_.tell("waiting for " + words_of(missing));
+  if (coordinator_peer_->is_away) return names;
+  for (const std::string& name : member_.missing())
+    if (name != name_ && std::find(names.begin(), names.end(), name) == names.end()) names.push_back(name);
+  return names;
+}
+
+void Meeting::look_at_missing(int64_t now_ns) {
+  const std::vector<std::string> names = missing();
+  if (names.empty()) {
+    missing_since_ns_ = warn_ns_ = INT64_MAX;
+    return;
+  }
+  if (missing_since_ns_ == INT64_MAX) {
+    missing_since_ns_ = now_ns;
+    warn_ns_ = now_ns + kWarnOfMissingEveryNs;
+  }
+  const int64_t waited_ns = now_ns - missing_since_ns_;
+  const bool is_one = names.size() == 1;
+  if (waited_ns >= options_.wait_ns) {
+    Error error{code::not_met,
+                list_of(names) + (is_one ? " has" : " have") + " not come within " + seconds_of(options_.wait_ns),
+                {},
+                {"this node, " + name_ + ", waits for " + words_of(names)},
+                "",
+                "a longer --wait, or none: then it waits until all are there"};
+    missing_since_ns_ = warn_ns_ = INT64_MAX;
+    return coordinates() ? coordinator_->call_off(error) : end_by(std::move(error));
+  }
+  if (now_ns < warn_ns_) return;
+  warn_ns_ = now_ns + kWarnOfMissingEveryNs;
+  if (options_.warn)
+    options_.warn("warning MR0820: " + list_of(names) + (is_one ? " has" : " have") + " not come for " +
+                  seconds_of(waited_ns) + "; waiting for " + words_of(names));
+}
+
+void Meeting::say_waits(int64_t now_ns) {
+  if (coordinates()) return; // its coordinator says when
+  const std::vector<std::string> names = missing();
+  if (names.empty() || now_ns < say_waits_ns_) return;
+  if (say_waits_ns_ != INT64_MIN) tell_waits(names);
   say_waits_ns_ = now_ns + fleet::Coordinator::kSayWaitsEveryNs;
 }
 
-void Meeting::look_at_ends(Peer& peer) {
+// People who have just started the nodes want to know it soon. Later the warnings are enough.
+void Meeting::tell_waits(const std::vector<std::string>& names) {
+  const bool is_early = missing_since_ns_ == INT64_MAX || now_ns() - missing_since_ns_ < kWarnOfMissingEveryNs;
+  if (is_early) options_.tell("waiting for " + words_of(names));
+}
+
+void Meeting::look_at_ends(Peer& peer, int64_t now_ns) {
   for (size_t e = 0; e < peer.ends.size(); ++e) {
     const embed::LinkEnd& end = peer.ends[e];
     CrossingLook& look = peer.looks[e];
@@ -383,6 +450,10 @@ void Meeting::look_at_ends(Peer& peer) {
       look.sent = look.acknowledged = incoming->counts().arrived;
     const net::Outgoing* const outgoing = peer.session->outgoing(end.plan.number);
     if (!outgoing || !end.departure) continue;
+    Passage& passage = peer.passages[e];
+    if (outgoing->counts().acknowledged != look.acknowledged) passage.still_since_ns = now_ns;
+    if (outgoing->is_open()) passage.closed_since_ns = INT64_MAX;
+    if (!outgoing->is_open()) passage.closed_since_ns = std::min(passage.closed_since_ns, now_ns);
     look.sent = outgoing->counts().sent;
     look.acknowledged = outgoing->counts().acknowledged;
     if (!end.departure->is_held_up() || outgoing->has_taken_end()) continue;
@@ -398,7 +469,7 @@ void Meeting::note_links(int64_t now_ns) {
   all.has_started = is_started_;
   all.is_over = is_over_;
   for (Peer& peer : peers_) {
-    look_at_ends(peer);
+    look_at_ends(peer, now_ns);
     all.crossings.insert(all.crossings.end(), peer.looks.begin(), peer.looks.end());
     const net::Heartbeat::Offset offset = peer.session->offset(now_ns);
     const bool is_suspect = peer.session->presence() == net::Presence::suspect;
@@ -475,7 +546,7 @@ bool Meeting::look_at_coordinator() {
       changed_.notify_all();
       break;
     }
-    case Type::waits: options_.tell("waiting for " + words_of(event.nodes)); break;
+    case Type::waits: tell_waits(event.nodes); break;
     case Type::refused: options_.tell("refused " + list_of(event.nodes) + ": " + format_error(*event.error)); break;
     case Type::begun: options_.tell("all nodes are ready: " + list_of(options_.nodes)); break;
     case Type::given_up: options_.tell(event.text); break;
@@ -507,7 +578,11 @@ bool Meeting::look_at_member() {
     case Type::reply: requests_.replied(event.number, event.text); break;
     case Type::drop: add({.type = Task::Type::drop}); break;
     case Type::start: start(event.zero_ns); break;
-    case Type::stop: add({.type = Task::Type::stop}); break;
+    case Type::stop:
+      is_stopping_ = true;
+      add({.type = Task::Type::stop});
+      break;
+    case Type::clocks_over: add({.type = Task::Type::clocks_over}); break;
     case Type::waits: {
       const std::lock_guard lock(mutex_);
       elsewhere_ = std::move(event.lines);
@@ -626,6 +701,10 @@ void Meeting::waits(const std::vector<std::string>& lines) {
   then_look([this, lines] { member_.waits(lines); });
 }
 
+void Meeting::clocks_over() {
+  then_look([this] { member_.clocks_over(); });
+}
+
 void Meeting::stop() {
   if (!coordinates()) return add({.type = Task::Type::leave});
   then_look([this] { coordinator_->stop(now_ns()); });
@@ -640,6 +719,7 @@ void Meeting::attach(exec::Run& run, const plan::Plan& plan, const fleet::Brief&
     for (Peer& peer : peers_) {
       peer.ends = embed::make_link_ends(run, plan, peer.plan.name);
       peer.looks.clear();
+      peer.passages.assign(peer.ends.size(), {now_ns()});
       for (const embed::LinkEnd& end : peer.ends)
         peer.looks.push_back({.name = end.plan.name, .departs = end.departure != nullptr});
       for (embed::LinkEnd& end : peer.ends)
@@ -664,6 +744,7 @@ void Meeting::detach() {
       peer.follows = false;
       peer.ends.clear();
       peer.looks.clear();
+      peer.passages.clear();
     }
   });
 }
@@ -676,9 +757,17 @@ bool Meeting::has_delivered(const Peer& peer, const embed::LinkEnd& end, int64_t
   const net::Outgoing& outgoing = *peer.session->outgoing(end.plan.number);
   if (outgoing.has_taken_end() && outgoing.is_drained()) return true;
   if (end.waits) return false; // nothing is left out, however long it takes
+  const int64_t now = now_ns();
+  const Passage& passage = peer.passages[static_cast<size_t>(&end - peer.ends.data())];
+  // A reader that takes nothing in may never do so again.
+  if (outgoing.is_open()) return waited_ns >= kResumeNs && now - passage.still_since_ns >= kResumeNs;
   const bool is_live = end.plan.delivery == net::Delivery::live;
-  const bool is_long_away = peer.away_since_ns != INT64_MAX && now_ns() - peer.away_since_ns >= resume_ns();
-  return !outgoing.is_open() && (is_live || is_long_away || waited_ns >= kResumeNs);
+  const bool is_long_away =
+      peer.has_left || (peer.away_since_ns != INT64_MAX && now - peer.away_since_ns >= resume_ns());
+  // The peer is there, and has ended its own run.
+  const bool is_over_there = is_stopping_ && !peer.is_away && passage.closed_since_ns != INT64_MAX &&
+                             now - passage.closed_since_ns >= kLinksWithinNs;
+  return is_live || is_long_away || is_over_there || waited_ns >= kResumeNs;
 }
 
 bool Meeting::has_delivered(int64_t waited_ns) {

@@ -45,6 +45,7 @@ struct Task {
     start,       // the run's time goes on
     stop,        // sources are to end
     leave,       // this node alone ends
+    clocks_over, // all clocks have ended at their homes
     fail,        // the run ends by `failure`
     fail_stream, // the stream of its clock does
     over         // the whole run is over; `error`: none if well
@@ -65,11 +66,13 @@ struct MeetingOptions {
   std::vector<net::Endpoint> listen; // empty: nobody dials this node
   std::filesystem::path folder;      // key.pem is there
   int64_t patience_ns = 0;
-  std::string pipeline;  // hash
-  std::string canonical; // the pipeline itself
-  std::string program;   // version
+  int64_t wait_ns = INT64_MAX; // for nodes that are missing before the start; INT64_MAX: for ever
+  std::string pipeline;        // hash
+  std::string canonical;       // the pipeline itself
+  std::string program;         // version
   std::string offer;
-  std::function<void(const std::string&)> tell; // a line for a person; any thread
+  // A line for a person; any thread. `warn`: one that is to be read also by who wants no notes.
+  std::function<void(const std::string&)> tell, warn;
 };
 
 class Meeting {
@@ -99,6 +102,7 @@ class Meeting {
   void request(const std::string& to, const std::string& body, const Requests::Done& done);
   // The nodes of these that are away from this one. Any thread; as look_around().
   std::vector<std::string> away_of(const std::vector<std::string>& nodes);
+  void clocks_over();                                // those whose home this node is have ended
   // The whole run is to end, or this node alone where it does not coordinate. Any thread.
   void stop();
 
@@ -138,16 +142,23 @@ class Meeting {
   void part();
 
  private:
+  // The parcels that leave by one end of a peer.
+  struct Passage {
+    int64_t still_since_ns = 0;          // none has been acknowledged since then
+    int64_t closed_since_ns = INT64_MAX; // without a connection since then; INT64_MAX: there is one
+  };
   // The link's thread alone.
   struct Peer {
     PeerPlan plan;
     net::Session* session = nullptr;
     std::vector<embed::LinkEnd> ends; // for the run that is attached
     std::vector<CrossingLook> looks;  // by end
+    std::vector<Passage> passages;    // the same
     int64_t changed_ns = 0;           // it is there, or away, since then
     bool follows = false;
     bool is_away = true;
     int64_t away_since_ns = INT64_MAX;    // INT64_MAX: it is there, or was never
+    bool has_left = false;                // in order: it never goes on with what it had
     std::optional<Error> other_version;   // why the two cannot talk, while that is so
     int64_t refused_since_ns = INT64_MAX; // as a second process of this node
     fleet::Link link = 0;                 // on the coordinator: the process that was met last
@@ -181,15 +192,19 @@ class Meeting {
   void end_by(Error error);
   void tell_presence(const Peer& peer, bool away) const;
   void set_away(Peer& peer, bool away);
+  static void note_left(Peer& peer);
   void look();
   bool look_at_coordinator();
   bool look_at_member();
   void say(net::Session& session, std::string text);
   void start(int64_t zero_ns);
   void follow(Peer& peer);
+  std::vector<std::string> missing() const;
+  void look_at_missing(int64_t now_ns);
   void say_waits(int64_t now_ns);
+  void tell_waits(const std::vector<std::string>& names);
   void note_links(int64_t now_ns);
-  static void look_at_ends(Peer& peer);
+  static void look_at_ends(Peer& peer, int64_t now_ns);
   std::string program_of(const std::string& node) const;
   void say_prepared();
   void look_at_compile(int64_t now_ns);
@@ -220,12 +235,15 @@ class Meeting {
   fleet::Link links_;
   std::optional<fleet::Brief> brief_; // that the links follow
   bool is_started_ = false, is_over_ = false, has_failed_ = false;
+  bool is_stopping_ = false;         // the run of all is to end
   std::optional<int64_t> start_ns_;  // zero of a start for which the coordinator's clock is not known yet
   std::optional<uint32_t> prepared_; // epoch of a part that is made, and waits for the links
   int64_t prepared_since_ns_ = 0;
   uint64_t compiles_ = 0;
   std::optional<int64_t> compile_since_ns_; // a plan is wanted since then
   int64_t say_waits_ns_ = INT64_MIN;        // a member, before the start: when it says again for whom it waits
+  int64_t missing_since_ns_ = INT64_MAX;    // before the start: nodes are missing since then
+  int64_t warn_ns_ = INT64_MAX;             // the next warning of it
 
   std::mutex mutex_;
   std::condition_variable changed_;

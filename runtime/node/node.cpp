@@ -80,6 +80,7 @@ class Node::Work {
   std::shared_ptr<embed::Composition> composition_;
   std::shared_ptr<exec::Run> run_; // holds the composition, since others may hold the run
   bool is_over_ = false, gives_up_ = false;
+  bool told_clocks_over_ = false;
   bool sends_trace_ = false;        // the coordinator wants this node's
   std::atomic<bool> leaves_{false}; // this node alone ends
   int64_t finished_ns_ = 0;         // when the run was found finished; 0: not yet
@@ -153,6 +154,8 @@ Node::Work::Work(const graph::Graph& graph, const NodeOptions& options, const No
   meeting.pipeline = pipeline_ = sha256(meeting.canonical);
   meeting.program = options.program;
   meeting.offer = write_offer(preparation(), name_); // a mistake of a handler comes before anybody waits
+  meeting.wait_ns = options.wait_ns;
+  meeting.warn = hooks_.warn ? hooks_.warn : [](const std::string&) {};
   meeting.tell = hooks_.tell ? hooks_.tell : [](const std::string&) {};
   meeting_ = std::make_unique<Meeting>(std::move(meeting), machine_time_, time_);
 }
@@ -207,6 +210,9 @@ void Node::Work::carry_out(Task& task) {
       return;
     case Task::Type::stop:
       if (run_) run_->stop();
+      return;
+    case Task::Type::clocks_over:
+      if (run_) run_->clocks_are_over();
       return;
     case Task::Type::leave: return leave();
     case Task::Type::fail: return fail(*task.failure);
@@ -498,6 +504,10 @@ void Node::Work::leave() {
 
 void Node::Work::finish_if_over() {
   const int64_t now = machine_time_.now_ns();
+  if (!told_clocks_over_ && run_->have_clocks_ended()) {
+    told_clocks_over_ = true;
+    meeting_->clocks_over();
+  }
   if (run_->finished() && finished_ns_ == 0) finished_ns_ = now;
   const int64_t waited_ns = finished_ns_ == 0 ? 0 : now - finished_ns_;
   // After a failure nobody waits for long. A run that was interrupted finishes nothing: wait() ends it.

@@ -29,6 +29,7 @@ struct NodeOptions {
   std::vector<net::Endpoint> listen;      // empty: the address in the pipeline, or any at the default port
   std::vector<net::Endpoint> coordinator; // instead of the addresses that are known; empty: those
   int64_t patience_ns = 30'000'000'000;   // for a node that is away while others wait for it
+  int64_t wait_ns = INT64_MAX;            // for nodes that are missing before the start
   std::filesystem::path folder;           // key.pem and peers.txt are there
   std::string program;                    // version of this program
   Decided decided;                        // by the coordinator
@@ -43,8 +44,8 @@ struct NodeHooks {
   std::function<void(const embed::Composition&)> composed;
   // The run is there, and has started its handlers; null: it is given up. The second time, another one is there.
   std::function<void(const std::shared_ptr<exec::Run>&)> running;
-  // A line for a person. Any thread.
-  std::function<void(const std::string&)> tell;
+  // A line for a person. Any thread. `warn`: one that is to be read also by who wants no notes.
+  std::function<void(const std::string&)> tell, warn;
 };
 
 struct NodeResult {

@@ -410,6 +410,29 @@ class Refusals(Fleet):
         gpu.process.send_signal(signal.SIGTERM)
         self.ends(gpu, 143)
 
+    def test_waiting_for_nodes_ends_for_all_when_the_time_is_over_and_names_those_that_are_missing(self):
+        self.write(THERE_AND_BACK)
+        self.refused(Process(self, "edge", "edge", "--listen", "127.0.0.1:0", "--wait", "200ms", "--quiet"), "MR0820",
+                     "gpu has not come within 0.2 s", "this node, edge, waits for gpu (it has not dialled this node yet)",
+                     "a longer --wait")
+        self.refused(self.other_at("127.0.0.1:9", "gpu", "--wait", "200ms"), "MR0820", "edge has not come within 0.2 s")
+
+    def other_at(self, address, node, *arguments):
+        self.address = address
+        return self.other(node, *arguments)
+
+    def test_a_node_that_dies_before_all_have_met_is_missing_too(self):
+        self.write(THERE_AND_BACK.replace("gpu: {} }", "gpu: {}, cloud: {} }"))
+        self.know_each_other("edge", "gpu", "cloud")
+        edge = self.edge()
+        gpu = self.other("gpu")
+        edge.until("waiting for cloud")  # and no longer for gpu
+        gpu.process.kill()
+        edge.until("waiting for gpu")
+        self.refused(self.other("cloud", "--wait", 1), "MR0820", "gpu has not come within 1 s")
+        edge.process.send_signal(signal.SIGINT)
+        self.ends(edge, 130)
+
 
 class Streams(Fleet):
     # The sources' node is the stream's own. The savers are on gpu, so that yard's fails away from the clock's home.
@@ -763,6 +786,33 @@ class Failures(Fleet):
         self.ends(edge, 0)
         report = edge.report()
         self.assertEqual({e["to"]: e["delivered"] for e in report["edges"]}["record.in"], report["ticks"]["run"])
+
+    def test_7_9_the_others_of_a_row_end_with_the_source_after_its_middle_node_has_died_or_left(self):
+        for how, delivery in ((signal.SIGKILL, "live"), (signal.SIGTERM, "reliable")):
+            with self.subTest(how=how, delivery=delivery):
+                self.write(f"""
+version: 1
+nodes: {{ edge: {{}}, gpu: {{}}, cloud: {{}} }}
+clock: {{ mode: realtime, rate: 50 }}
+handlers:
+  camera: {{ type: test.pattern, width: 64, height: 48, count: 200, node: edge }}
+  record: {{ type: null.sink, node: edge, input: camera }}
+  blur:   {{ type: image.blur, node: gpu, input: {{ from: camera, delivery: {delivery} }} }}
+  turn:   {{ type: image.flip, node: cloud, input: {{ from: blur, delivery: {delivery} }} }}
+  screen: {{ type: null.sink, node: edge, input: {{ from: turn, delivery: {delivery} }} }}
+""", "edge", "gpu", "cloud")
+                edge = self.edge("--patience", 3)
+                gpu = self.other("gpu", "--patience", 3, "--listen", "127.0.0.1:0")
+                at = gpu.until(r"listening at (\S+)").group(1)
+                self.call("cloud", "nodes", "add", "gpu", json.loads(self.call("gpu", "identity", "--json"))["id"], at)
+                cloud = self.other("cloud", "--patience", 3)
+                edge.until("all nodes are ready")
+                gpu.process.send_signal(how)
+                self.ends(edge, 0)
+                self.ends(cloud, 0)
+                report = edge.report()
+                self.assertEqual({e["to"]: e["delivered"] for e in report["edges"]}["record.in"],
+                                 report["ticks"]["run"])
 
     def test_7_11_a_node_that_leaves_a_clock_that_waits_ends_it(self):
         self.write(THERE_AND_BACK.replace("count: 200", "count: 100000"))

@@ -242,3 +242,70 @@ TEST_CASE("7.9: ticks that must all come are waited for, also from a node that i
   drive_alone(home);
   CHECK(home.wait().error.code == code::no_progress);
 }
+
+TEST_CASE("7.9: a pace whose feeds are all away tells its readers that it is stranded, until a tick comes") {
+  const Pipeline pipeline = camera_and_screen(9, graph::ClockMode::realtime);
+  uint64_t told = 0;
+  Compiled gpu(pipeline, carried_on(1, [&] { ++told; }));
+  exec::Departure departure(gpu.live(), crossing_of(gpu, true));
+  exec::Arrival arrival(gpu.live(), crossing_of(gpu, false));
+  exec::Parcel parcel;
+  const auto bring = [&](uint64_t index) {
+    exec::Parcel brought;
+    brought.tick.index = index;
+    brought.tick.media_time_ns = static_cast<int64_t>(index);
+    brought.values = {{nullptr, nullptr, 0}};
+    arrival.arrive(brought);
+  };
+  CHECK(!departure.is_stranded());
+  gpu.time().schedule(10 * kMs, [&] {
+    CHECK(!departure.is_stranded()); // it waits for a node that is there
+    bring(0);
+    arrival.stranded(true); // or away(true): home itself waits for another node
+  });
+  gpu.time().schedule(20 * kMs, [&] {
+    CHECK(!departure.is_stranded()); // a tick is still to be taken
+    REQUIRE(departure.next(parcel));
+    CHECK(departure.is_stranded());
+    departure.let_go();
+    arrival.stranded(false);
+  });
+  gpu.time().schedule(30 * kMs, [&] {
+    CHECK(!departure.is_stranded());
+    arrival.away(true);
+  });
+  gpu.time().schedule(40 * kMs, [&] {
+    CHECK(departure.is_stranded());
+    told = 0;
+    bring(1);
+  });
+  gpu.time().schedule(50 * kMs, [&] {
+    CHECK(told >= 2); // of the tick, and that it is stranded once more
+    REQUIRE(departure.next(parcel));
+    departure.let_go();
+    CHECK(departure.is_stranded());
+    gpu.live().clocks_are_over();
+  });
+  drive_alone(gpu);
+  CHECK(gpu.wait().ok);
+  REQUIRE(departure.next(parcel));
+  CHECK(parcel.end);
+  CHECK(!departure.is_stranded());
+}
+
+TEST_CASE("7.9: a run has ended its clocks once those are over that have their home here, whatever else it waits for") {
+  const Pipeline pipeline = camera_and_screen(9, graph::ClockMode::realtime);
+  Compiled home(pipeline, carried_on(0)), gpu(pipeline, carried_on(1));
+  CHECK(gpu.live().have_clocks_ended()); // it has none
+  CHECK(!home.live().have_clocks_ended());
+  exec::Arrival arrival(home.live(), crossing_of(home, false));
+  home.time().schedule(40 * kMs, [&] { CHECK(!home.live().have_clocks_ended()); });
+  home.time().schedule(500 * kMs, [&] {
+    CHECK(home.live().have_clocks_ended());
+    CHECK(!home.live().finished());
+    arrival.stranded(true); // gpu is there, and waits for somebody else
+  });
+  drive_alone(home);
+  CHECK(home.live().finished());
+  CHECK(home.wait().ok);
+}

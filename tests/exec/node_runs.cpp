@@ -67,13 +67,16 @@ void NodeRuns::start(exec::VirtualDriver& driver) {
   }
 }
 
-Ran NodeRuns::wait() {
+Ran NodeRuns::wait(std::optional<size_t> dead) {
   for (const auto& [at_ns, tell] : untold_) tell(); // all nodes hear it before the end of all (fleet)
   Ran all;
   auto log = std::make_shared<ValueLog>();
   for (auto& one : runs_) {
     const Ran ran = one->wait();
-    if (&one == &runs_[0]) {
+    const bool is_dead = dead && &one == &runs_[*dead];
+    if (is_dead) {
+      if (&one == &runs_[0]) throw std::logic_error("the first node tells how it ended");
+    } else if (&one == &runs_[0]) {
       static_cast<Result&>(all) = ran;
     } else {
       all.report.handlers.insert(all.report.handlers.end(), ran.report.handlers.begin(), ran.report.handlers.end());

@@ -6,6 +6,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -34,7 +35,8 @@ class NodeRuns {
   // Starts all runs, and adds them to the driver.
   void start(exec::VirtualDriver& driver);
   // The result, and what the handlers of all nodes saw; after the drive. Throws if the nodes do not agree how it ended.
-  Ran wait();
+  // Of a node whose process has died, only what its handlers saw counts.
+  Ran wait(std::optional<size_t> dead = std::nullopt);
 
   size_t size() const { return runs_.size(); }
   Compiled& operator[](size_t node) { return *runs_[node]; }

@@ -290,3 +290,164 @@ TEST_CASE("7.9: while a node is away its readers go on without it, and with it s
     if (edge.to == "detect.in") away = dropped(edge, "away");
   CHECK(away > 60);
 }
+
+namespace {
+
+constexpr int64_t kSecond = 1'000 * kMs;
+
+struct Row {
+  std::vector<std::string> names; // the camera is on the first, and each has a handler
+  bool comes_back = false;        // the last handler's results are read on the first node; else on the last
+  graph::Delivery delivery{};
+  int64_t count = 0; // of the camera, at 100/s
+};
+
+Pipeline in_a_row(const Row& row) {
+  Pipeline p;
+  p.clock(graph::ClockMode::realtime, 100);
+  p.add("h0", "t.count", {{"count", std::to_string(row.count)}});
+  p.add("recorder", "t.sink", {{"log", "recorder"}});
+  p.connect("h0", "recorder.in");
+  put(p, row.names[0], {"h0", "recorder"});
+  std::string last = "h0";
+  for (size_t n = 1; n < row.names.size(); ++n) {
+    const std::string name = "h" + std::to_string(n);
+    p.add(name, "t.relay", {{"add", "0"}});
+    p.connect(last, name).delivery = row.delivery;
+    put(p, row.names[n], {name});
+    last = name;
+  }
+  const std::string& reads = row.comes_back ? row.names.front() : row.names.back();
+  p.add("overlay", "t.paced", {{"log", "overlay"}}); // each tick waits for its own result of the row
+  p.connect("h0", "overlay.in").delivery = row.delivery;
+  p.connect(last, "overlay.extra").delivery = row.delivery;
+  p.add("end", "t.sink", {{"log", "end"}});
+  p.connect(last, "end.in").delivery = row.delivery;
+  p.add("shown", "t.sink", {{"log", "shown"}});
+  p.connect("overlay", "shown.in");
+  put(p, reads, {"overlay", "end", "shown"});
+  return p;
+}
+
+// All that a node of a row may die of and how the run may end: each with three and four nodes.
+template <class Check>
+void each_death_in_a_row(Check check) {
+  const std::vector<std::string> all = {"edge", "gpu", "cloud", "store"};
+  for (const size_t count : {3u, 4u})
+    for (size_t victim = 1; victim < count; ++victim)
+      for (const bool comes_back : {true, false})
+        for (const graph::Delivery delivery : {graph::Delivery::live, graph::Delivery::reliable})
+          for (const int64_t told_after_ns : {int64_t{0}, 3 * kSecond}) { // it leaves in order, or is killed
+            CAPTURE(count);
+            CAPTURE(victim);
+            CAPTURE(comes_back);
+            CAPTURE(static_cast<int>(delivery));
+            CAPTURE(told_after_ns);
+            Nodes nodes;
+            nodes.names.assign(all.begin(), all.begin() + static_cast<ptrdiff_t>(count));
+            nodes.link = [](size_t, size_t) { return Link{2 * kMs, 0, {}}; };
+            nodes.death = {victim, 500 * kMs, told_after_ns};
+            check(Row{nodes.names, comes_back, delivery, 0}, nodes);
+          }
+}
+
+} // namespace
+
+TEST_CASE("7.9: any node of a row but the home may die: the others go on, and end when the source does") {
+  for (const int64_t count : {100, 500}) // it ends before they know that the node is dead, and long after
+    each_death_in_a_row([&](Row row, const Nodes& nodes) {
+      CAPTURE(count);
+      row.count = count;
+      Spread spread(in_a_row(row), nodes);
+      const Ran ran = spread.run();
+      REQUIRE(ran.error.what == "");
+      CHECK(ran.seen("recorder").size() == static_cast<size_t>(count));
+      const bool is_read_by_dead = !row.comes_back && nodes.death->node + 1 == row.names.size();
+      if (is_read_by_dead) return;
+      // Whoever reads the camera's own ticks beside the row's goes on with them, soon after the death is known.
+      const int64_t known_tick = (nodes.death->at_ns + nodes.death->told_after_ns) / (10 * kMs) + 10;
+      std::vector<bool> seen_after(static_cast<size_t>(count));
+      for (const Seen& seen : ran.seen("overlay")) {
+        seen_after[seen.index] = true;
+        if (static_cast<int64_t>(seen.index) > known_tick) CHECK(seen.values[1] == kEmpty);
+      }
+      for (int64_t tick = known_tick; tick < count; ++tick) {
+        CAPTURE(tick);
+        CHECK(seen_after[static_cast<size_t>(tick)]);
+      }
+    });
+}
+
+TEST_CASE("7.11: after the death of a node of a row a first signal ends the others, though the source goes on") {
+  each_death_in_a_row([&](Row row, Nodes nodes) {
+    row.count = 1'000'000;
+    nodes.stop_at_ns = 5 * kSecond;
+    Spread spread(in_a_row(row), nodes);
+    const Ran ran = spread.run();
+    REQUIRE(ran.error.what == "");
+    CHECK(spread.now_ns() < 6 * kSecond);
+    CHECK(ran.seen("recorder").size() <= 502);
+  });
+}
+
+TEST_CASE("7.9: two clocks whose ways cross at a node that dies both end, each on the other's home") {
+  for (const bool ends_together : {true, false}) {
+    CAPTURE(ends_together);
+    Pipeline p;
+    graph::Clock left, right;
+    left.name = "left";
+    right.name = "right";
+    left.mode = right.mode = graph::ClockMode::realtime;
+    left.rate = right.rate = {100, 1};
+    p.graph.clocks = {left, right};
+    p.add("a", "t.count", {{"count", "200"}}).clock = "left";
+    p.add("b", "t.count", {{"count", ends_together ? "200" : "300"}}).clock = "right";
+    for (const char* name : {"a_there", "b_there"}) p.add(name, "t.relay");
+    p.add("a_end", "t.sink", {{"log", "a"}});
+    p.add("b_end", "t.sink", {{"log", "b"}});
+    p.connect("a", "a_there");
+    p.connect("a_there", "a_end");
+    p.connect("b", "b_there");
+    p.connect("b_there", "b_end");
+    put(p, "edge", {"a", "b_end"});
+    put(p, "gpu", {"a_there", "b_there"});
+    put(p, "cloud", {"b", "a_end"});
+    Nodes nodes;
+    nodes.names = {"edge", "gpu", "cloud"};
+    nodes.link = [](size_t, size_t) { return Link{2 * kMs, 0, {}}; };
+    nodes.death = {1, 500 * kMs, 3 * kSecond};
+    Spread spread(p, nodes);
+    const Ran ran = spread.run();
+    REQUIRE(ran.error.what == "");
+    CHECK(ran.seen("a").size() > 40);
+    CHECK(ran.seen("b").size() > 40);
+  }
+}
+
+TEST_CASE(
+    "7.9: what reads a node that waits for one that is away goes on without both, and with both once it is back") {
+  Row row{{"edge", "gpu", "cloud", "store"}, true, graph::Delivery::live, 300};
+  Nodes nodes;
+  nodes.names = row.names;
+  nodes.link = [](size_t from, size_t to) { // gpu and cloud do not hear each other for a while
+    const bool is_cut = from + to == 3 && from != 0 && to != 0;
+    return Link{2 * kMs, 0,
+                is_cut ? std::vector<std::pair<int64_t, int64_t>>{{500 * kMs, 1500 * kMs}}
+                       : std::vector<std::pair<int64_t, int64_t>>{},
+                300 * kMs};
+  };
+  Spread spread(in_a_row(row), nodes);
+  const Ran ran = spread.run();
+  REQUIRE(ran.error.what == "");
+  CHECK(ran.seen("recorder").size() == 300);
+  int64_t without = 0;
+  for (const Seen& seen : ran.seen("overlay")) {
+    const bool has = seen.values[1] != kEmpty;
+    if (has) CHECK(seen.values[1] == seen.values[0]);
+    without += !has;
+    if (seen.index < 45) CHECK(has);
+    if (seen.index >= 85 && seen.index < 145) CHECK_FALSE(has);
+    if (seen.index >= 170) CHECK(has);
+  }
+  CHECK(without > 60);
+}

@@ -40,7 +40,7 @@ struct Spread::Crossing {
   size_t from = 0, to = 0;
   uint64_t sent = 0, credit, told_credit; // a crossing is opened before the runs begin
   int64_t told_passed_ns = INT64_MIN;
-  bool ended = false;
+  bool ended = false, told_stranded = false;
   std::optional<exec::Parcel> in_hand;
 };
 
@@ -72,6 +72,35 @@ void Spread::tell_cuts(Crossing& crossing, const Link& link) {
   }
 }
 
+void Spread::plan_death() {
+  if (!nodes_.death) return;
+  time_.schedule(nodes_.death->at_ns, [this] {
+    is_dead_ = true;
+    runs_[nodes_.death->node].live().interrupt();
+  });
+  time_.schedule(nodes_.death->at_ns + nodes_.death->told_after_ns, [this] {
+    for (auto& crossing : crossings_) {
+      if (crossing->to == nodes_.death->node) crossing->departure.peer_away(true);
+      if (crossing->from == nodes_.death->node) crossing->arrival.away(true);
+    }
+  });
+}
+
+void Spread::plan_stop() {
+  if (nodes_.stop_at_ns == 0) return;
+  time_.schedule(nodes_.stop_at_ns, [this] {
+    for (size_t n = 0; n < runs_.size(); ++n) runs_[n].live().stop();
+  });
+}
+
+// As the coordinator of a fleet does it. True if the runs have just been told.
+bool Spread::tell_clocks_over() {
+  for (size_t n = 0; n < runs_.size(); ++n)
+    if (are_clocks_over_ || (!is_dead(n) && !runs_[n].live().have_clocks_ended())) return false;
+  for (size_t n = 0; n < runs_.size(); ++n) runs_[n].live().clocks_are_over();
+  return are_clocks_over_ = true;
+}
+
 int64_t Spread::arrival_ns(size_t from, size_t to, int64_t bytes) {
   const Link link = nodes_.link(from, to);
   int64_t& free_at = free_at_ns_[{from, to}];
@@ -84,6 +113,7 @@ int64_t Spread::arrival_ns(size_t from, size_t to, int64_t bytes) {
 }
 
 bool Spread::move(Crossing& crossing) {
+  if (is_dead(crossing.from) || is_dead(crossing.to)) return false;
   if (const uint64_t credit = crossing.arrival.credit(); credit > crossing.told_credit) {
     crossing.told_credit = credit;
     time_.schedule(arrival_ns(crossing.to, crossing.from, 16), [&crossing, credit] { crossing.credit = credit; });
@@ -94,6 +124,12 @@ bool Spread::move(Crossing& crossing) {
     crossing.told_passed_ns = passed;
     time_.schedule(arrival_ns(crossing.from, crossing.to, 16),
                    [&crossing, passed] { crossing.arrival.passed(passed); });
+  }
+  if (const bool is_stranded = !crossing.in_hand && crossing.departure.is_stranded();
+      is_stranded != crossing.told_stranded) {
+    crossing.told_stranded = is_stranded;
+    time_.schedule(arrival_ns(crossing.from, crossing.to, 16),
+                   [&crossing, is_stranded] { crossing.arrival.stranded(is_stranded); });
   }
   if (!crossing.in_hand) {
     exec::Parcel parcel;
@@ -106,6 +142,7 @@ bool Spread::move(Crossing& crossing) {
   crossing.ended = message->parcel.end;
   if (!crossing.ended) ++crossing.sent, ++parcels_;
   time_.schedule(arrival_ns(crossing.from, crossing.to, message->size()), [this, &crossing, message] {
+    if (is_dead(crossing.to)) return;
     for (uint32_t v = 0; v < message->values.size(); ++v) {
       if (!message->parcel.values[v].value) continue;
       const exec::ParcelRoom room = crossing.arrival.room(v);
@@ -123,13 +160,15 @@ bool Spread::move(Crossing& crossing) {
 Ran Spread::run() {
   exec::VirtualDriver driver(time_);
   runs_.start(driver);
+  plan_death();
+  plan_stop();
   driver.add([this] {
-    bool moved = false;
+    bool moved = tell_clocks_over();
     for (auto& crossing : crossings_) moved = move(*crossing) || moved;
     return moved;
   });
   driver.drive();
-  return runs_.wait();
+  return is_dead_ ? runs_.wait(nodes_.death->node) : runs_.wait();
 }
 
 } // namespace millrace::test

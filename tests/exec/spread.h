@@ -7,6 +7,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -23,12 +24,21 @@ struct Link {
   int64_t away_after_ns = 0; // both ends are told that the other node is away, so long after a cut began; 0: never
 };
 
+// The process of a node ends, and no other one comes. Those that have a link to it are told so a while later.
+struct Death {
+  size_t node = 0;
+  int64_t at_ns = 0;
+  int64_t told_after_ns = 0;
+};
+
 struct Nodes {
   std::vector<std::string> names = {"home"};
   std::function<Link(size_t from, size_t to)> link = [](size_t, size_t) { return Link{}; }; // asked for each message
   std::vector<const device::Timeline*> own_times; // by node; empty: the virtual time
   // How long a node takes to hear that a stream has failed on another one; null: no time.
   std::function<int64_t(size_t from, size_t to)> tells_after_ns{};
+  std::optional<Death> death{};
+  int64_t stop_at_ns = 0; // all runs are told to stop, as by a first signal; 0: never
 };
 
 // A parcel with bytes of its own, as a network carries it.
@@ -51,6 +61,10 @@ class Spread {
 
  private:
   struct Crossing;
+  void plan_death();
+  void plan_stop();
+  bool is_dead(size_t node) const { return is_dead_ && node == nodes_.death->node; }
+  bool tell_clocks_over();
   void tell_cuts(Crossing& crossing, const Link& link);
   bool move(Crossing& crossing);
   int64_t arrival_ns(size_t from, size_t to, int64_t bytes);
@@ -62,6 +76,7 @@ class Spread {
   std::vector<std::unique_ptr<Crossing>> crossings_;
   std::map<std::pair<size_t, size_t>, int64_t> free_at_ns_; // when a link has sent what it was given
   uint64_t parcels_ = 0;
+  bool is_dead_ = false, are_clocks_over_ = false;
 };
 
 } // namespace millrace::test

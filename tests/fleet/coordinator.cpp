@@ -757,4 +757,59 @@ TEST_CASE("B11: a stream that fails before the start is said once all have start
   }
 }
 
+TEST_CASE("7.9: once the clocks of all homes have ended each node is told, though none of them is done") {
+  const State over{State::Step::runs, 1, "plan", "", {}, {}, "", {}, true};
+  Fleet fleet({true, false});
+  fleet.start();
+  fleet.state(1, State::Step::runs);
+  CHECK(!fleet.orders[2].clocks_over);
+  fleet.say(1, over);
+  for (const Link link : {1u, 2u}) {
+    CHECK(fleet.orders[link].step == Order::Step::start);
+    CHECK(fleet.orders[link].clocks_over);
+    CHECK(!fleet.orders[link].stop);
+  }
+  Fleet both; // gpu is a home too
+  both.start();
+  both.say(1, over);
+  CHECK(!both.orders[2].clocks_over);
+  both.say(2, over);
+  CHECK(both.orders[1].clocks_over);
+}
+
+TEST_CASE("before the start each node is told which ones are missing, also after one has died that was there") {
+  Fleet fleet;
+  fleet.offer(1, "edge", 10);
+  CHECK(fleet.orders[1].waits == std::vector<std::string>{"gpu"});
+  CHECK(fleet.coordinator->missing() == std::vector<std::string>{"gpu"});
+  fleet.offer(2, "gpu", 20);
+  CHECK(fleet.coordinator->missing().empty());
+  REQUIRE(fleet.orders[1].step == Order::Step::prepare);
+  CHECK(fleet.orders[1].waits.empty());
+  fleet.away(2); // while both prepare
+  CHECK(fleet.orders[1].waits == std::vector<std::string>{"gpu"});
+  fleet.waits.clear();
+  fleet.pass(2 * kOneSecond);
+  CHECK(fleet.waits == std::vector<std::string>{"gpu"});
+  fleet.coordinator->back(2, fleet.now_ns);
+  fleet.poll();
+  CHECK(fleet.orders[1].waits.empty());
+  fleet.state(1, State::Step::ready);
+  fleet.state(2, State::Step::ready);
+  CHECK(fleet.orders[1].step == Order::Step::start);
+  fleet.away(2);
+  CHECK(fleet.coordinator->missing().empty()); // from now on the patience counts
+}
+
+TEST_CASE("MR0804: a node that is away because it contradicts itself is given up after the patience, with its fault") {
+  Fleet fleet;
+  fleet.start();
+  fleet.coordinator->away(2, fleet.now_ns, "a parcel came after the crossing's end");
+  fleet.poll();
+  fleet.pass(30 * kOneSecond);
+  REQUIRE(fleet.orders[1].failure);
+  CHECK(fleet.orders[1].failure->error.code == code::node_away);
+  CHECK(fleet.orders[1].failure->error.notes == std::vector<std::string>{"a parcel came after the crossing's end"});
+}
+
 } // namespace millrace::fleet

@@ -299,6 +299,7 @@ void LinkedFleet::act(Process& process, const Member::Event& event) {
     case Type::fail_stream: // none does here
     case Type::question:    // nobody asks here, and no run takes long
     case Type::waits:
+    case Type::clocks_over: // a run is a time
     case Type::drop: return;
   }
 }

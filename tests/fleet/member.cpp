@@ -323,4 +323,51 @@ TEST_CASE("B11: a member says that a stream has failed before its state, and end
   CHECK(gpu.types().back() == Type::fail_stream);
 }
 
+TEST_CASE("7.9: a member says once that the clocks at its node have ended, and tells once that those of all have") {
+  Played gpu;
+  gpu.member.clocks_over(); // before the start it has none
+  gpu.poll();
+  CHECK(gpu.states == 0);
+  gpu.run();
+  const int said = static_cast<int>(gpu.states);
+  gpu.member.clocks_over();
+  gpu.member.clocks_over();
+  gpu.poll();
+  CHECK(static_cast<int>(gpu.states) == said + 1);
+  CHECK(gpu.last.clocks_over);
+  Order order;
+  order.step = Order::Step::start;
+  order.process = 77;
+  order.epoch = 1;
+  order.brief = "plan";
+  order.clocks_over = true;
+  gpu.hear(order);
+  gpu.hear(order);
+  CHECK(gpu.types() == std::vector<Type>{Type::clocks_over});
+}
+
+TEST_CASE("a member knows which nodes are missing until the start") {
+  Played gpu;
+  CHECK(gpu.member.missing().empty());
+  Order order;
+  order.process = 77;
+  order.waits = {"cloud"};
+  gpu.hear(order);
+  CHECK(gpu.member.missing() == std::vector<std::string>{"cloud"});
+  gpu.run();
+  CHECK(gpu.member.missing().empty());
+}
+
+TEST_CASE("MR0804: a member that gives its coordinator up says by which fault that was away") {
+  Played gpu;
+  gpu.run();
+  gpu.member.away(0, "the peer does not answer pings");
+  gpu.member.on_time(30'000'000'000);
+  gpu.poll();
+  REQUIRE(gpu.types().back() == Type::over);
+  REQUIRE(gpu.events.back().error);
+  CHECK(gpu.events.back().error->code == code::node_away);
+  CHECK(gpu.events.back().error->notes.back() == "the peer does not answer pings");
+}
+
 } // namespace millrace::fleet

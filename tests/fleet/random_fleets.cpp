@@ -177,7 +177,7 @@ void simulate(uint32_t seed, Totals& totals) {
 
 TEST_CASE("fleets whose links are cut and whose processes stop, die and come twice start once and end as one") {
   const char* const chosen = std::getenv("MILLRACE_FLEETS");
-  const uint32_t count = chosen ? static_cast<uint32_t>(std::stoul(chosen)) : 500;
+  const uint32_t count = chosen ? static_cast<uint32_t>(std::stoul(chosen)) : 2000;
   Totals totals;
   for (uint32_t i = 0; i < count; ++i) {
     const uint32_t seed = random_seed() * 1'000'003u + i;

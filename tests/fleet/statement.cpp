@@ -34,9 +34,10 @@ TEST_CASE("every statement is read as it was written, down to the largest number
   for (const Statement& statement :
        {Statement(Offer{"gpu", UINT64_MAX, "1.2", "a hash", R"({"facts":"\"{["})"}),
         Statement(State{State::Step::unable, UINT32_MAX, "plan", "{}", an_error(), failure}),
-        Statement(State{State::Step::done, 1, "plan", "{}", {}, {}, R"({"tracks": []})", {"a line"}}),
+        Statement(State{State::Step::done, 1, "plan", "{}", {}, {}, R"({"tracks": []})", {"a line"}, true}),
         Statement(Brief{3, "plan", "{}"}),
-        Statement(Order{Order::Step::start, 9, 3, "plan", INT64_MIN, true, failure, an_error(), {"on gpu: a line"}}),
+        Statement(
+            Order{Order::Step::start, 9, 3, "plan", INT64_MIN, true, failure, an_error(), {"on gpu: a line"}, true}),
         Statement(StreamOver{3, "plan", failure}), Statement(StreamOver{3, "plan", again_failed}),
         Statement(Question{UINT64_MAX, R"({"handler": 5})"}), Statement(Answer{1, ""}),
         Statement(Request{"gpu", "edge", UINT64_MAX, 7, "{}"}), Statement(Reply{"gpu", 9, UINT64_MAX, ""})}) {
@@ -55,6 +56,10 @@ TEST_CASE("every statement is read as it was written, down to the largest number
   CHECK(format_error(order.failure->error) == format_error(an_error()));
   REQUIRE(read_statement(to_text(StreamOver{3, "plan", again_failed}), read, why));
   CHECK(std::get<StreamOver>(read).failure.clock_epoch == UINT32_MAX);
+  REQUIRE(read_statement(to_text(State{State::Step::runs, 1, "plan", "", {}, {}, "", {}, true}), read, why));
+  CHECK(std::get<State>(read).clocks_over);
+  REQUIRE(read_statement(to_text(State{State::Step::runs, 1, "plan", "", {}, {}}), read, why));
+  CHECK(!std::get<State>(read).clocks_over);
 }
 
 TEST_CASE("an error with many notes still makes a statement, with the first ones") {

@@ -437,14 +437,15 @@ void damage_states(Tally& tally) {
   const std::vector<FieldTries> of_reader{
       {{"crossing", 0, 2}, crossings},
       {{"crossing", 0, 2}, {{0, kGood}, {1, Fault::crossing}}}, // the session reads crossing 1
-      {{"side", 2, 1}, {{0, kGood}, {1, Fault::crossing}, {2, Fault::flags}, {255, Fault::flags}}},
+      {{"side", 2, 1},
+       {{0, kGood}, {1, Fault::crossing}, {2, Fault::crossing}, {3, Fault::flags}, {255, Fault::flags}}},
       {{"acknowledged", 3, 8},
        {{0, kGood}, {1, Fault::acknowledged}, {4, Fault::acknowledged}, {kMost64, Fault::acknowledged}}},
       {{"credit", 11, 8}, any}};
   const std::vector<FieldTries> of_sender{
       {{"crossing", 0, 2}, crossings},
       {{"crossing", 0, 2}, {{0, Fault::crossing}, {1, kGood}}},
-      {{"side", 2, 1}, {{0, Fault::crossing}, {1, kGood}, {2, Fault::flags}, {255, Fault::flags}}},
+      {{"side", 2, 1}, {{0, Fault::crossing}, {1, kGood}, {2, kGood}, {3, Fault::flags}, {255, Fault::flags}}},
       {{"passed", 3, 8}, any},
       {{"after", 11, 8}, any}};
   const auto entry = [](const StateEntry& said) {

@@ -42,5 +42,6 @@ TEST_CASE("a fault's number is part of the wire, and does not move") {
   CHECK(static_cast<int>(Fault::drained) == 44);
   CHECK(static_cast<int>(Fault::vanished) == 46);
   CHECK(static_cast<int>(Fault::message_waiting) == 49);
-  CHECK(static_cast<int>(Fault::count) >= 50);
+  CHECK(static_cast<int>(Fault::no_pong) == 54);
+  CHECK(static_cast<int>(Fault::count) >= 55);
 }

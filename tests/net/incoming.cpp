@@ -320,4 +320,47 @@ TEST_CASE(
   CHECK_MESSAGE(!reader.incoming.is_due(), "the next opening says it");
 }
 
+namespace {
+
+struct StrandedTaker : test::Taker {
+  using Taker::Taker;
+  void stranded(bool is_stranded) override { told.push_back(is_stranded); }
+  std::vector<bool> told;
+};
+
+} // namespace
+
+TEST_CASE(
+    "7.9: a reader learns that its sender is stranded once all before it have come, and by the next parcel that it is "
+    "so no more") {
+  Contents contents;
+  contents.is_exact = true;
+  contents.bytes_max = 0;
+  Reader reader(4, contents);
+  StrandedTaker taker(contents, 4);
+  Incoming incoming(reader.incoming.plan(), taker);
+  incoming.open();
+  const auto parcel = [&](uint64_t number, bool end = false) {
+    const Reader::Tick tick{
+        .number = number, .index = number, .previous = number == 0 ? kNoIndex : number - 1, .end = end};
+    REQUIRE(incoming.read_tick({end ? RecordType::end : RecordType::tick, 0, 3, 0, number, 0}, reader.body_of(tick)) ==
+            Fault::none);
+  };
+  parcel(0);
+  REQUIRE(incoming.read_state({INT64_MIN, 2, true}) == Fault::none);
+  CHECK(taker.told.empty()); // one is still on its way
+  parcel(1);
+  CHECK(taker.told == std::vector<bool>{true});
+  REQUIRE(incoming.read_state({INT64_MIN, 2, true}) == Fault::none);
+  CHECK(taker.told.size() == 1);
+  parcel(2);
+  CHECK(taker.told == std::vector<bool>{true, false});
+  REQUIRE(incoming.read_state({INT64_MIN, 3, true}) == Fault::none);
+  REQUIRE(incoming.read_state({INT64_MIN, 3, false}) == Fault::none);
+  CHECK(taker.told == std::vector<bool>{true, false, true, false});
+  REQUIRE(incoming.read_state({INT64_MIN, 3, true}) == Fault::none);
+  incoming.begin_pairing(); // another process
+  CHECK(taker.told == std::vector<bool>{true, false, true, false, true, false});
+}
+
 } // namespace millrace::net

@@ -326,4 +326,43 @@ TEST_CASE("an unsound value stays here and becomes an empty one") {
   CHECK(outgoing.counts().unsound == 1);
 }
 
+namespace {
+
+struct StrandedGiver : Giver {
+  using Giver::Giver;
+  bool is_stranded() const override { return stranded; }
+  bool stranded = false;
+};
+
+} // namespace
+
+TEST_CASE(
+    "7.9: a sender says that it is stranded and after which parcel, and when it is so no more, to who understands it") {
+  for (const bool understands : {true, false}) {
+    CAPTURE(understands);
+    Sender sender;
+    StrandedGiver giver(Contents{}, 4);
+    Outgoing outgoing(sender.outgoing.plan(), giver);
+    REQUIRE(outgoing.open(sender.open_of(0, 4)) == Fault::none);
+    outgoing.tell_stranded(understands);
+    for (int n = 0; n < 2; ++n) REQUIRE(giver.make());
+    while (outgoing.write_next(sender.outbox, true) == Wrote::record) {
+    }
+    (void)outgoing.write_state(); // of the time that has passed
+    REQUIRE(!outgoing.has_passed());
+    giver.stranded = true;
+    CHECK(outgoing.has_passed() == understands);
+    const SenderState state = outgoing.write_state();
+    CHECK(state.is_stranded == understands);
+    CHECK(state.after == 2);
+    CHECK(!outgoing.has_passed());
+    outgoing.retell(); // over a new connection
+    CHECK(outgoing.has_passed());
+    CHECK(outgoing.write_state().is_stranded == understands);
+    giver.stranded = false;
+    CHECK(outgoing.has_passed() == understands);
+    CHECK(!outgoing.write_state().is_stranded);
+  }
+}
+
 } // namespace millrace::net

@@ -389,7 +389,7 @@ TEST_CASE("a refusal says why, to both sides") {
   Talk other(false);
   other.come_up();
   other.feed(0, test::record_of(RecordType::ping, Buffer(kPingBytes + 1)));
-  CHECK(other.events() == std::vector{EventType::refused});
+  CHECK(other.events() == std::vector{EventType::refused, EventType::away});
   REQUIRE(other.hear(0).back() == RecordType::refuse);
   Farewell said;
   REQUIRE(read_farewell(other.last, said) == Fault::none);

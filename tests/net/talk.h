@@ -24,9 +24,12 @@ inline Contents exact(uint32_t bytes) {
 
 // One session, and a peer that says what the test lets it say. The session sends crossing 0 and reads crossing 1.
 struct Talk {
-  explicit Talk(bool dials, Self self = {}) : options(options_of(dials, self)), session(options) {
-    session.add(plan_of(0, 1, 4, exact(10)), giver);
-    session.add(plan_of(1, 1, 4, exact(10)), taker);
+  // `waits`: the clock of its crossings waits for every tick, and never begins anew.
+  explicit Talk(bool dials, Self self = {}, bool waits = false) : options(options_of(dials, self)), session(options) {
+    CrossingPlan out = plan_of(0, 1, 4, exact(10)), in = plan_of(1, 1, 4, exact(10));
+    out.leaves_out = out.begins_anew = in.leaves_out = in.begins_anew = !waits;
+    session.add(out, giver);
+    session.add(in, taker);
   }
 
   static SessionOptions options_of(bool dials, Self self) {

@@ -3,6 +3,7 @@
 
 #include <doctest/doctest.h>
 
+#include <atomic>
 #include <chrono>
 #include <filesystem>
 #include <functional>
@@ -33,6 +34,17 @@ class Folders {
   const millrace::test::Folder folder_;
 };
 
+// A time that a test may let go on at once.
+class ShiftedTime final : public device::Timeline {
+ public:
+  int64_t now_ns() const override { return time_.now_ns() + shift_ns_.load(); }
+  void shift(std::chrono::nanoseconds by) { shift_ns_ += by.count(); }
+
+ private:
+  device::MonotonicTime time_;
+  std::atomic<int64_t> shift_ns_{0};
+};
+
 // The lines that a node tells.
 class Told {
  public:
@@ -57,8 +69,9 @@ class Told {
 // One node of the pipeline with edge and gpu, of which edge coordinates and is dialled.
 class Node {
  public:
-  Node(const Folders& folders, const std::string& name, const std::optional<net::Endpoint>& edge = std::nullopt)
-      : meeting_(options(folders, name, edge), machine_time_, run_time_) {}
+  Node(const Folders& folders, const std::string& name, const std::optional<net::Endpoint>& edge = std::nullopt,
+       int64_t wait_ns = INT64_MAX)
+      : meeting_(options(folders, name, edge, wait_ns), machine_time_, run_time_) {}
 
   // Its next task; none if nothing came.
   std::optional<Task> task() {
@@ -79,10 +92,18 @@ class Node {
     return net::parse_endpoint(told.of(listens).at(0).substr(listens.size()));
   }
 
-  Told told;
+  Told told, warned;
+  // Lets so much time pass at once, and looks at it.
+  void pass(std::chrono::nanoseconds time) {
+    machine_time_.shift(time);
+    meeting_.look_at_time();
+    (void)meeting_.links(); // which waits for the link's thread
+    (void)meeting_.round_trip_ns();
+  }
 
  private:
-  MeetingOptions options(const Folders& folders, const std::string& name, const std::optional<net::Endpoint>& edge) {
+  MeetingOptions options(const Folders& folders, const std::string& name, const std::optional<net::Endpoint>& edge,
+                         int64_t wait_ns) {
     MeetingOptions made;
     made.nodes = {"edge", "gpu"};
     made.number = name == "edge" ? 0 : 1;
@@ -98,11 +119,13 @@ class Node {
     made.canonical = "version: 1\n";
     made.program = "1.5";
     made.offer = "{}";
+    made.wait_ns = wait_ns;
     made.tell = [this](const std::string& line) { told.add(line); };
+    made.warn = [this](const std::string& line) { warned.add(line); };
     return made;
   }
 
-  device::MonotonicTime machine_time_;
+  ShiftedTime machine_time_;
   RunTime run_time_{machine_time_};
   Meeting meeting_;
 };
@@ -174,6 +197,44 @@ TEST_CASE("MR0805: a coordinator tells once that a node has another version, and
   REQUIRE(task);
   CHECK(task->type == Task::Type::compile);
   CHECK(edge.told.of("refused").size() == 1);
+}
+
+TEST_CASE("a node that waits says for whom every 2 s, and from a minute on warns once a minute") {
+  const Folders folders;
+  Node edge(folders, "edge");
+  REQUIRE(!edge.line("waiting for gpu").empty());
+  CHECK(edge.warned.of("").empty());
+  edge.pass(std::chrono::seconds(61));
+  const std::vector<std::string> warned = edge.warned.of("warning MR0820: gpu has not come for ");
+  REQUIRE(warned.size() == 1);
+  CHECK(warned[0].find("waiting for gpu (it has not dialled this node yet)") != std::string::npos);
+  const size_t told = edge.told.of("waiting for").size();
+  for (int times = 0; times < 14; ++times) edge.pass(std::chrono::seconds(4));
+  CHECK(edge.told.of("waiting for").size() == told);
+  CHECK(edge.warned.of("").size() == 1);
+  edge.pass(std::chrono::seconds(5));
+  CHECK(edge.warned.of("").size() == 2);
+}
+
+TEST_CASE(
+    "MR0820: a node that is to wait for a bounded time ends when that is over, and names those that are missing") {
+  const Folders folders;
+  for (const bool coordinates : {true, false}) {
+    CAPTURE(coordinates);
+    const std::optional<net::Endpoint> nobody = net::parse_endpoint("127.0.0.1:9");
+    Node node(folders, coordinates ? "edge" : "gpu", coordinates ? std::nullopt : nobody, 90'000'000'000);
+    const std::string other = coordinates ? "gpu" : "edge";
+    REQUIRE(!node.line("waiting for " + other).empty());
+    node.pass(std::chrono::seconds(80));
+    CHECK(!node.warned.of("warning MR0820: " + other).empty());
+    node.pass(std::chrono::seconds(11));
+    const std::optional<Task> task = node.task();
+    REQUIRE(task);
+    CHECK(task->type == Task::Type::over);
+    REQUIRE(task->error);
+    CHECK(task->error->code == code::not_met);
+    CHECK(task->error->what == other + " has not come within 90 s");
+  }
 }
 
 } // namespace
