@@ -1,6 +1,7 @@
 // The one log callback of FFmpeg; see log.h.
 #include "plugins/media/log.h"
 
+#include <algorithm>
 #include <cstdarg>
 #include <cstdio>
 #include <map>
@@ -15,6 +16,9 @@ extern "C" {
 namespace millrace::media {
 
 namespace {
+
+// FFmpeg's own addresses have 4096 bytes at most, and a line may have two.
+constexpr size_t kLineBytesMax = 16 * 1024;
 
 thread_local Log* current = nullptr;
 
@@ -37,11 +41,17 @@ void* opaque_of(void* object) {
   return opaque_of(*reinterpret_cast<void**>(static_cast<uint8_t*>(object) + described->parent_log_context_offset));
 }
 
+// The whole line, up to kLineBytesMax: secrets are found only in an address that is whole (runtime/observe/secrets.h).
+std::string line_of(const char* format, va_list arguments) {
+  std::string line(kLineBytesMax, '\0');
+  const int length = std::vsnprintf(line.data(), line.size(), format, arguments);
+  line.resize(length < 0 ? 0 : std::min(static_cast<size_t>(length), line.size() - 1));
+  return line;
+}
+
 void receive(void* object, int level, const char* format, va_list arguments) {
   if (level > AV_LOG_WARNING) return;
-  char line[1024];
-  std::vsnprintf(line, sizeof line, format, arguments);
-  std::string text = line;
+  std::string text = line_of(format, arguments);
   while (!text.empty() && (text.back() == '\n' || text.back() == '\r' || text.back() == ' ')) text.pop_back();
   if (text.empty()) return;
   Log* log = nullptr;

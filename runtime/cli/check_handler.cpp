@@ -18,6 +18,7 @@
 #include "graph/graph.h"
 #include "millrace/check_handler.h"
 #include "observe/printable.h"
+#include "observe/secrets.h"
 
 namespace millrace::cli {
 namespace fs = std::filesystem;
@@ -181,7 +182,7 @@ std::string line_of(const Checked& one) {
 std::string settings_line(const plugin::RegisteredType& info, const std::vector<testing::Setting>& settings) {
   std::string line = info.type;
   for (const testing::Setting& setting : settings) line += " " + setting.name + "=" + setting.text;
-  return line + "\n";
+  return without_secrets(line) + "\n";
 }
 
 std::string json_of(const plugin::RegisteredType& info, const std::vector<Checked>& checked) {
@@ -192,6 +193,7 @@ std::string json_of(const plugin::RegisteredType& info, const std::vector<Checke
                               {"sentence", one.check->sentence},
                               {"verdict", word_of(one.found.verdict)},
                               {"reason", one.found.reason}});
+  hide_secrets(json);
   return json.dump(2, ' ', false, ordered_json::error_handler_t::replace) + "\n";
 }
 

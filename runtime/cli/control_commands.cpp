@@ -94,7 +94,7 @@ Candidates candidates_of(const std::vector<FoundRun>& runs, const std::string& a
   for (const FoundRun& run : runs) {
     if (!run.answers())
       meant.unasked.push_back(&run);
-    else if (asked.empty() || asked == run.name())
+    else if (asked.empty() || printable(asked) == run.name())
       meant.named.push_back(&run);
   }
   return meant;

@@ -17,6 +17,7 @@
 
 #include "net/system/descriptor.h"
 #include "observe/printable.h"
+#include "observe/secrets.h"
 #include "observe/start_thread.h"
 
 namespace millrace::cli {
@@ -215,6 +216,7 @@ void NodeStatus::look(double seconds) {
                        {"crossings", ordered_json::array()}};
   for (const node::PeerLook& peer : fleet.peers) json["nodes"].push_back(json_of(peer));
   for (const CrossingPace& pace : paces) json["crossings"].push_back(json_of(pace));
+  hide_secrets(json);
   replace(file_, json.dump(2, ' ', false, ordered_json::error_handler_t::replace) + "\n");
 }
 

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "observe/printable.h"
+#include "observe/secrets.h"
 #include "observe/terminal_line.h"
 #include "plan/format_text.h"
 
@@ -325,7 +326,7 @@ void ProgressLine::set_trouble(const std::string& words) {
 void ProgressLine::message(const std::string& line) {
   const std::lock_guard lock(mutex_);
   clear();
-  std::fprintf(out_, "%s\n", line.c_str());
+  std::fprintf(out_, "%s\n", without_secrets(line).c_str());
 }
 
 void ProgressLine::end() {

@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <map>
 
+#include "observe/secrets.h"
+
 namespace millrace::fleet {
 
 namespace {
@@ -45,8 +47,9 @@ std::map<std::string, std::string> by_path(const std::vector<Key>& keys) {
   return map;
 }
 
-std::string shown(const std::string& value) {
-  if (value.empty()) return "given";
+std::string shown(const std::string& given) {
+  if (given.empty()) return "given";
+  const std::string value = without_secrets(given);
   return value.size() <= kShownValueBytesMax ? value : value.substr(0, kShownValueBytesMax) + "…";
 }
 
@@ -60,7 +63,9 @@ std::vector<std::string> pipeline_difference(const PipelineOfNode& left, const P
   const auto tell = [&](const Key& key, const std::string& on_left, const std::string& on_right) {
     if (!missing.empty() && key.path.starts_with(missing + ".")) return;
     if (on_left == kMissing || on_right == kMissing) missing = key.path;
-    lines.push_back(key.path + ": " + on_left + " on " + left.node + ", " + on_right + " on " + right.node);
+    const bool is_hidden = on_left == on_right; // a password, or the end of a long value
+    lines.push_back(key.path + ": " + on_left + " on " + left.node + ", " + on_right + " on " + right.node +
+                    (is_hidden ? "; they differ in what is not shown" : ""));
   };
   for (const Key& key : left_keys) {
     const auto other = right_values.find(key.path);

@@ -15,6 +15,7 @@
 #include <nlohmann/json.hpp>
 
 #include "graph/limits.h"
+#include "observe/secrets.h"
 
 namespace millrace::graph {
 
@@ -418,7 +419,8 @@ std::string described(const Value& value) {
   return "";
 }
 
-std::string shown(const std::string& text) {
+std::string shown(const std::string& given) {
+  const std::string text = without_secrets(given); // before it is cut, since a part of an address shows nothing of it
   std::string line = text.substr(0, text.find_first_of("\r\n"));
   if (line.size() > kShownLengthMax) {
     size_t end = kShownLengthMax;

@@ -7,6 +7,7 @@
 
 #include "graph/limits.h"
 #include "millrace/read_number.h"
+#include "observe/secrets.h"
 
 namespace millrace::graph {
 
@@ -65,7 +66,8 @@ bool is_type(const std::string& text) {
   }
 }
 
-std::string as_name(const std::string& text) {
+std::string as_name(const std::string& given) {
+  const std::string text = without_secrets(given); // a name shows its letters, and nothing of an address
   std::string name;
   for (char c : text.substr(0, kNameLengthMax - 1)) {
     const bool letter = is_name_part(c);

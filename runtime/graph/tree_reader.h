@@ -1,6 +1,7 @@
 // The common part of those that read parts of a pipeline file's tree: places, kinds of values, keys by their tables.
 #pragma once
 
+#include <algorithm>
 #include <string>
 #include <vector>
 
@@ -8,6 +9,7 @@
 #include "graph/limits.h"
 #include "graph/quantity.h"
 #include "graph/stray_word.h"
+#include "observe/secrets.h"
 
 namespace millrace::graph {
 
@@ -41,10 +43,11 @@ class TreeReader {
     for (const auto& key : keys)
       if (key.takes != Takes::not_yet) list += key.name + ", ";
     error.notes.push_back("expected " + list + "or x-…");
-    const size_t colon = name.text.find(':');
-    error.nearest = nearest_name(name.text.substr(0, colon), names_of(keys));
+    const std::string key = without_secrets(name.text); // before it is cut, as in shown()
+    const size_t colon = key.find(':');
+    error.nearest = nearest_name(key.substr(0, colon), names_of(keys));
     const bool glued = colon != std::string::npos;
-    const std::string text = glued ? name.text.substr(colon + 1) : value.kind == Value::Kind::scalar ? value.text : "…";
+    const std::string text = glued ? key.substr(colon + 1) : value.kind == Value::Kind::scalar ? value.text : "…";
     error.edit =
         error.nearest.empty() ? "remove it, or call it x-" + shown(name.text) : error.nearest + ": " + shown(text);
     throw Failure(std::move(error));
@@ -146,13 +149,14 @@ class TreeReader {
 
   [[noreturn]] void refuse_nested(const NestedWords& words, const Name& name) const {
     if (name.text.find(':') != std::string::npos) {
-      const size_t colon = name.text.find(':');
+      const std::string key = without_secrets(name.text); // before it is cut, as in shown()
+      const size_t colon = std::min(key.find(':'), key.size());
       throw Failure(Error{code::unknown_key,
-                          "'" + shown(name.text) + "' is no key",
+                          "'" + shown(key) + "' is no key",
                           place(name.at),
                           {"expected a space after the colon"},
                           "",
-                          shown(name.text.substr(0, colon) + ": " + name.text.substr(colon + 1))});
+                          shown(key.substr(0, colon) + ": " + key.substr(std::min(colon + 1, key.size())))});
     }
     if (name.text == "<<")
       throw Failure(Error{code::unknown_key,

@@ -19,6 +19,7 @@
 #include "observe/error.h"
 #include "observe/log_lines.h"
 #include "observe/printable.h"
+#include "observe/secrets.h"
 #include "observe/start_thread.h"
 
 namespace millrace {
@@ -126,9 +127,9 @@ LogLevel least_of(const LogSettings& settings) {
   return least;
 }
 
-// Nearly all texts are plain ASCII. Any other text has to be made printable.
+// Nearly all texts are plain ASCII without an address. Any other text has to be made printable.
 bool is_plain(std::string_view text) {
-  return text.size() <= LogEntry::kTextMax &&
+  return text.size() <= LogEntry::kTextMax && !may_have_secrets(text) &&
          std::all_of(text.begin(), text.end(), [](char c) { return c >= ' ' && c <= '~'; });
 }
 

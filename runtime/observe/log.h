@@ -6,9 +6,10 @@
 //   log.say(LogLevel::info, video, "the film has no sound", {.tick = 17});
 //
 // say() puts an entry into a bounded queue (log_queue.h) and returns: no lock, no system call, and no allocation if the
-// text is plain ASCII that fits. The log's own thread writes the queued entries, through an spdlog logger that belongs
-// to this log alone. say() does not wake the thread, since that would be a system call. The thread polls: 1 ms after it
-// found something, at last every 100 ms while it finds nothing. flush() and the end wake it.
+// text is plain ASCII that fits and has no sign of an address, whose secrets are hidden (secrets.h). The log's own
+// thread writes the queued entries, through an spdlog logger that belongs to this log alone. say() does not wake the
+// thread, since that would be a system call. The thread polls: 1 ms after it found something, at last every 100 ms
+// while it finds nothing. flush() and the end wake it.
 //
 // Each runtime has its own log, and spdlog's registry, default logger and thread pool are not used. So two runtimes in
 // one process share nothing.

@@ -3,6 +3,8 @@
 
 #include <fmt/format.h>
 
+#include "observe/secrets.h"
+
 namespace millrace {
 
 namespace {
@@ -46,6 +48,11 @@ std::string bytes_in_all(size_t bytes) { return fmt::format(" … ({} bytes in a
 } // namespace
 
 std::string printable(std::string_view text, size_t bytes_max) {
+  if (may_have_secrets(text)) {
+    const std::string hidden =
+        without_secrets(text); // before it is cut, since a part of an address shows nothing of it
+    if (hidden != text) return printable(hidden, bytes_max);
+  }
   const std::string_view all = without_end(text);
   std::string out;
   int lines = 1;
@@ -68,11 +75,12 @@ std::string printable(std::string_view text, size_t bytes_max) {
   return out;
 }
 
-std::string shortened(std::string_view text, size_t bytes_max) {
-  if (text.size() <= bytes_max) return std::string(text);
+std::string shortened(std::string_view source, size_t bytes_max) {
+  const std::string text = without_secrets(source);
+  if (text.size() <= bytes_max) return text;
   size_t end = bytes_max;
   while (end > 0 && bytes_max - end < 3 && (static_cast<unsigned char>(text[end]) & 0xc0) == 0x80) --end;
-  return std::string(text.substr(0, end)) + bytes_in_all(text.size());
+  return text.substr(0, end) + bytes_in_all(text.size());
 }
 
 } // namespace millrace

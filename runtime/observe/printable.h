@@ -14,11 +14,12 @@ inline constexpr size_t kKeptBytesMax = size_t{64} << 10;
 
 // The text in printable form. Control characters and bytes that are no UTF-8 become \xNN, so that nothing moves the
 // cursor, changes a colour or reverses the text. Lines after the first are indented, so that none looks like one of
-// ours. Text beyond `bytes_max` bytes or 20 lines is replaced by the total number of bytes. Line ends and blanks at the
-// end are left out.
+// ours. Secrets of addresses are hidden (secrets.h). Text beyond `bytes_max` bytes or 20 lines is replaced by the total
+// number of bytes. Line ends and blanks at the end are left out.
 std::string printable(std::string_view text, size_t bytes_max = kPrintedBytesMax);
 
-// The text; if it is longer than `bytes_max`, its beginning up to a whole character and the total number of bytes.
+// The text without the secrets of addresses; if it is longer than `bytes_max`, its beginning up to a whole character
+// and the total number of bytes.
 std::string shortened(std::string_view text, size_t bytes_max = kKeptBytesMax);
 
 } // namespace millrace

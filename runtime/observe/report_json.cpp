@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "observe/report.h"
+#include "observe/secrets.h"
 
 namespace millrace {
 
@@ -173,6 +174,7 @@ std::string to_json(const Result& result) {
   json["segments"] = ordered_json::array();
   for (const SegmentReport& s : report.segments)
     json["segments"].push_back({{"domain", s.domain}, {"handlers", s.handlers}});
+  hide_secrets(json);
   // A handler's words may be invalid UTF-8.
   return json.dump(2, ' ', false, ordered_json::error_handler_t::replace);
 }

@@ -8,6 +8,7 @@
 #include <set>
 #include <tuple>
 
+#include "observe/secrets.h"
 #include "plan/describe_crossing.h"
 #include "plan/fold_segments.h"
 #include "plan/format_text.h"
@@ -174,6 +175,6 @@ class Drawing {
 
 } // namespace
 
-std::string print_dot(const Plan& plan) { return Drawing(plan).text(); }
+std::string print_dot(const Plan& plan) { return without_secrets(Drawing(plan).text()); }
 
 } // namespace millrace::plan

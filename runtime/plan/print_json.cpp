@@ -1,6 +1,7 @@
 // The plan as JSON: the contract of `millrace plan --json` (design.md §6) and what else a tool may want to know.
 #include <nlohmann/json.hpp>
 
+#include "observe/secrets.h"
 #include "plan/describe_crossing.h"
 #include "plan/describe_group.h"
 #include "plan/format_text.h"
@@ -234,6 +235,7 @@ std::string print_json(const Plan& plan) {
   json["rings"] = rings(plan);
   json["latency_us"] = plan.latency_us;
   json["notes"] = all_notes(plan);
+  hide_secrets(json);
   return json.dump(2) + "\n";
 }
 

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "memory/ring.h"
+#include "observe/secrets.h"
 #include "plan/describe_crossing.h"
 #include "plan/describe_group.h"
 #include "plan/fold_segments.h"
@@ -373,6 +374,6 @@ class Printer {
 
 } // namespace
 
-std::string print_text(const Plan& plan) { return Printer(plan).text(); }
+std::string print_text(const Plan& plan) { return without_secrets(Printer(plan).text()); }
 
 } // namespace millrace::plan

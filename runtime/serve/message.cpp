@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "observe/printable.h"
+#include "observe/secrets.h"
 
 namespace millrace::serve {
 
@@ -92,6 +93,7 @@ void refuse_others(const Request& request, const std::vector<std::string>& known
 std::string result_line(const ordered_json& id, const ordered_json& result) {
   ordered_json line = envelope(id);
   line["result"] = result;
+  hide_secrets(line["result"]);
   return line_of(line);
 }
 
@@ -99,6 +101,7 @@ std::string error_line(const ordered_json& id, const Refused& refused) {
   ordered_json line = envelope(id);
   line["error"] = {{"code", static_cast<int>(refused.code())}, {"message", refused.what()}};
   if (!refused.data().empty()) line["error"]["data"] = refused.data();
+  hide_secrets(line["error"]);
   return line_of(line);
 }
 

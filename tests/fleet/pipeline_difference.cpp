@@ -75,6 +75,17 @@ TEST_CASE("Pipelines that differ in much are told apart by three keys and a numb
         Lines{"camera.count: 200 on edge, " + std::string(kShownValueBytesMax, '7') + "… on gpu"});
 }
 
+TEST_CASE("Pipelines that differ in a password are told apart without it") {
+  const std::string here = "handlers:\n  a:\n    path: rtsp://me:one@10.0.0.7/" + std::string(80, 'x') + "\n";
+  const std::string there = "handlers:\n  a:\n    path: rtsp://me:two@10.0.0.7/" + std::string(80, 'x') + "\n";
+  const Lines lines = difference_of(here, there);
+  REQUIRE(lines.size() == 1);
+  CHECK(lines[0].find("rtsp://***@10.0.0.7/") != std::string::npos);
+  CHECK(lines[0].find("they differ in what is not shown") != std::string::npos);
+  CHECK(lines[0].find("one") == std::string::npos);
+  CHECK(lines[0].find("two") == std::string::npos);
+}
+
 TEST_CASE("Pipelines that differ in the order of their handlers have no key to be told apart by") {
   const std::string here = "handlers:\n  a:\n    type: x\n  b:\n    type: y\n";
   const std::string there = "handlers:\n  b:\n    type: y\n  a:\n    type: x\n";
