@@ -18,6 +18,7 @@ struct PipelineOptions {
   std::vector<std::string> plugin_paths;
   std::string machine; // a file; "": this machine's own
   std::string plan;    // a saved plan
+  std::string confine; // the folder of all files; "": anywhere
   std::string node;    // the node that is planned for, or run; "": all of them run here
 };
 
@@ -29,6 +30,7 @@ struct RunCommand : PipelineOptions {
   uint64_t ticks = 0;
   double duration_s = 0;
   std::string json, trace, metrics, progress;
+  std::vector<std::string> metrics_hosts;
   std::vector<std::string> listen, coordinator; // addresses
   double patience_s = 30, wait_s = 0;           // wait_s 0: for ever
   bool quiet = false, explain = false, sync_devices = false;

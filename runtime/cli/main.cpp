@@ -101,7 +101,14 @@ CLI::Option* add_pipeline_options(CLI::App& app, PipelineOptions& options) {
   return pipeline;
 }
 
+void add_confine_option(CLI::App& app, PipelineOptions& options) {
+  app.add_option("--confine", options.confine,
+                 "refuse files outside of this folder, in the pipeline and in options; addresses too")
+      ->type_name("DIR");
+}
+
 void add_plan_options(CLI::App& app, PipelineOptions& options) {
+  add_confine_option(app, options);
   app.add_option("--facts", options.facts, "JSON: the sources' facts, used instead of asking them")->type_name("FILE");
   app.add_flag("--no-probe", options.no_probe, "do not ask the sources");
 }
@@ -142,6 +149,7 @@ class Commands {
   void add_run() {
     CLI::App& app = add("run", "runs a pipeline", [this] { return run(run_); });
     add_pipeline_options(app, run_);
+    add_confine_option(app, run_);
     app.add_option("--ticks", run_.ticks, "stop after so many ticks")->check(above_zero(kNumberMax));
     app.add_option("--duration", run_.duration_s, "stop after so many seconds; also 500ms, 10s, 2m")
         ->type_name("S")
@@ -186,9 +194,15 @@ class Commands {
         ->type_name("FILE");
     app.add_flag("--sync-devices", run_.sync_devices,
                  "submit bodies and copies to devices one by one and wait for each, to find the one that fails");
-    app.add_option("--metrics", run_.metrics,
-                   "serve metrics to Prometheus while it runs: 127.0.0.1:9090, :9090; port 0: a free one")
-        ->type_name("ADDR");
+    CLI::Option* const metrics =
+        app.add_option("--metrics", run_.metrics,
+                       "serve metrics to Prometheus while it runs: 127.0.0.1:9090, :9090; port 0: a free one")
+            ->type_name("ADDR");
+    app.add_option("--metrics-host", run_.metrics_hosts,
+                   "with --metrics: another name by which requests may call this machine; may be given again")
+        ->type_name("NAME")
+        ->needs(metrics)
+        ->allow_extra_args(false);
     app.add_option("--control", run_.control, "off: `millrace set` and `stop` do not find this run; default: on")
         ->type_name("on|off")
         ->check(CLI::IsMember({"on", "off"}));

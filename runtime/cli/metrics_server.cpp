@@ -3,11 +3,14 @@
 
 #include <utility> // first: Asio 1.74 uses std::exchange without including this
 
+#include <algorithm>
 #include <boost/asio.hpp>
 #include <boost/beast.hpp>
 #include <chrono>
 #include <optional>
+#include <string_view>
 #include <thread>
+#include <vector>
 
 #include "observe/error.h"
 #include "observe/start_thread.h"
@@ -72,6 +75,53 @@ Tcp::endpoint endpoint_of(const std::string& address) {
   return found.begin()->endpoint();
 }
 
+std::string in_small_letters(std::string text) {
+  for (char& c : text) c = c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
+  return text;
+}
+
+// The host of "HOST:PORT" or "HOST", in small letters, without brackets and without the dot that ends a full name. The
+// port is not looked at: a router or a container may map it to another one.
+std::string host_of(std::string_view address) {
+  std::string host(address);
+  if (!host.empty() && host.front() == '[') {
+    const size_t bracket = host.find(']');
+    return bracket == std::string::npos ? "" : in_small_letters(host.substr(1, bracket - 1));
+  }
+  host.resize(std::min(host.find(':'), host.size()));
+  if (!host.empty() && host.back() == '.') host.pop_back();
+  return in_small_letters(std::move(host));
+}
+
+// The hosts for which requests are answered. A page in a browser may have its own name resolve to this machine and then
+// read whatever the server answers ("DNS rebinding"). Its requests name the page's host, so a name that nobody gave is
+// refused.
+class Hosts {
+ public:
+  Hosts(const std::string& address, const asio::ip::address& listens_at, const std::vector<std::string>& names)
+      : listens_at_(listens_at) {
+    names_.push_back(host_of(address));
+    for (const std::string& name : names) names_.push_back(host_of(name));
+  }
+
+  bool answers(std::string_view host_header) const {
+    const std::string host = host_of(host_header);
+    if (host.empty()) return false;
+    if (std::find(names_.begin(), names_.end(), host) != names_.end()) return true;
+    const bool listens_at_all = listens_at_.is_unspecified();
+    const bool is_near = listens_at_all || listens_at_.is_loopback();
+    if (host == "localhost" || host.ends_with(".localhost")) return is_near; // RFC 6761: never another machine
+    error_code failed;
+    const asio::ip::address literal = asio::ip::make_address(host, failed);
+    if (failed) return false;
+    return listens_at_all || literal == listens_at_ || (listens_at_.is_loopback() && literal.is_loopback());
+  }
+
+ private:
+  const asio::ip::address listens_at_;
+  std::vector<std::string> names_;
+};
+
 using Response = http::response<http::string_body>;
 
 Response answer(http::status status, const std::string& body, const char* type = "text/plain; charset=utf-8") {
@@ -125,7 +175,8 @@ class Session : public std::enable_shared_from_this<Session> {
 
 class MetricsServer::Server {
  public:
-  explicit Server(const std::string& address) : endpoint_(endpoint_of(address)), acceptor_(context_) {
+  Server(const std::string& address, const std::vector<std::string>& names)
+      : endpoint_(endpoint_of(address)), hosts_(address, endpoint_.address(), names), acceptor_(context_) {
     try {
       acceptor_.open(endpoint_.protocol());
       acceptor_.set_option(asio::socket_base::reuse_address(true));
@@ -186,13 +237,29 @@ class MetricsServer::Server {
     });
   }
 
+  // HEAD is answered as GET is, with the length of the body that is left out.
   Response reply_to(const http::request<http::empty_body>& request) {
+    Response response = answer_to(request);
+    if (request.method() == http::verb::head) response.body().clear();
+    return response;
+  }
+
+  Response answer_to(const http::request<http::empty_body>& request) {
+    // Browsers send one Host, always; HTTP 1.0 did not ask for it.
+    const auto count = request.count(http::field::host);
+    const auto named = request[http::field::host];
+    const std::string_view host(named.data(), named.size());
+    if (count > 1 || (count == 0 && request.version() > 10))
+      return answer(http::status::bad_request, "a request names one Host\n");
+    if (count == 1 && !hosts_.answers(host))
+      return answer(http::status::misdirected_request,
+                    "this server is not known by that name; `millrace run --metrics-host NAME` gives it a name\n");
     const std::string target(request.target().substr(0, request.target().find('?')));
     if (target != "/metrics" && target != "/healthz")
       return answer(http::status::not_found, "there are /metrics and /healthz\n");
-    if (request.method() != http::verb::get) {
-      Response response = answer(http::status::method_not_allowed, "only GET is answered\n");
-      response.set(http::field::allow, "GET");
+    if (request.method() != http::verb::get && request.method() != http::verb::head) {
+      Response response = answer(http::status::method_not_allowed, "only GET and HEAD are answered\n");
+      response.set(http::field::allow, "GET, HEAD");
       return response;
     }
     if (target == "/healthz") return answer(http::status::ok, "ok\n");
@@ -205,6 +272,7 @@ class MetricsServer::Server {
   }
 
   Tcp::endpoint endpoint_;
+  const Hosts hosts_;
   std::shared_ptr<uint32_t> open_ = std::make_shared<uint32_t>(0); // used by the server's thread alone
   asio::io_context context_{1};
   Tcp::acceptor acceptor_;
@@ -215,7 +283,8 @@ class MetricsServer::Server {
   std::thread thread_;
 };
 
-MetricsServer::MetricsServer(const std::string& address) : server_(std::make_unique<Server>(address)) {}
+MetricsServer::MetricsServer(const std::string& address, const std::vector<std::string>& names)
+    : server_(std::make_unique<Server>(address, names)) {}
 MetricsServer::~MetricsServer() = default;
 std::string MetricsServer::url() const { return server_->url(); }
 void MetricsServer::serve(std::function<std::string()> text) { server_->serve(std::move(text)); }

@@ -46,9 +46,20 @@ Error with_owner(Error error, const graph::Graph& graph, const std::string& set,
   return error;
 }
 
+// Null: files may be anywhere. Throws Failure (MR0122) unless the files of the options are in the folder.
+std::shared_ptr<const graph::Confine> confine_of(const PipelineOptions& options) {
+  if (options.confine.empty()) return nullptr;
+  auto confine = std::make_shared<const graph::Confine>(options.confine);
+  confine->require("--plan", options.plan, false);
+  confine->require("--facts", options.facts, false);
+  confine->require("--machine", options.machine, false);
+  return confine;
+}
+
 // `machine_may_come`: a machine file that was named need not exist yet; the command will write it.
 embed::Choices choices_of(const PipelineOptions& options, bool machine_may_come) {
   embed::Choices choices;
+  choices.confine = confine_of(options);
   if (!options.plan.empty()) choices.saved = embed::parse_plan(read_file(options.plan));
   choices.domains = options.plan.empty() ? domains_of(options) : choices.saved.domains;
   choices.threads = options.threads;
@@ -61,12 +72,14 @@ embed::Choices choices_of(const PipelineOptions& options, bool machine_may_come)
 }
 
 graph::Graph load(const PipelineOptions& options, std::vector<Error>* kept = nullptr) {
+  const std::shared_ptr<const graph::Confine> confine = confine_of(options);
   std::optional<plugin::Registry> registry; // for a mistake that only the declaration of a type explains
-  graph::Graph graph = graph::load(options.pipeline, kept, [&](const std::string& type) {
+  const auto find_type = [&](const std::string& type) {
     if (!registry) registry.emplace();
     scan_for(*registry, type, options.plugin_paths);
     return registry->find(type);
-  });
+  };
+  graph::Graph graph = graph::load_confined(options.pipeline, confine.get(), kept, find_type);
   for (const std::string& set : options.sets)
     attempt(kept, [&] {
       try {

@@ -28,10 +28,12 @@
 #include "cli/signals.h"
 #include "embed/crash_report.h"
 #include "embed/streams.h"
+#include "graph/confine.h"
 #include "node/node.h"
 #include "node/report.h"
 #include "node/trace.h"
 #include "observe/log.h"
+#include "observe/secrets.h"
 #include "observe/start_thread.h"
 #include "plan/notes.h"
 #include "serve/control.h"
@@ -534,7 +536,7 @@ class LiveRun {
 
 int run_to_end(LiveRun& live, const RunCommand& command, const Signals& signals) {
   std::optional<MetricsServer> metrics; // before anything runs, because an address may be refused
-  if (!command.metrics.empty()) metrics.emplace(command.metrics);
+  if (!command.metrics.empty()) metrics.emplace(command.metrics, command.metrics_hosts);
   bool serves = false;
   const auto serve_metrics = [&] {
     if (!metrics || std::exchange(serves, true)) return; // another run may take the place of one that did not begin
@@ -577,7 +579,7 @@ int run_to_end(LiveRun& live, const RunCommand& command, const Signals& signals)
 
   if (signalled) live.await_told();
   live.begin_end();
-  if (!command.quiet) std::fputs(summary_words(result.report, command.explain).c_str(), stderr);
+  if (!command.quiet) std::fputs(without_secrets(summary_words(result.report, command.explain)).c_str(), stderr);
   live.write_files(result);
   if (!result.ok) {
     std::fprintf(stderr, "%s\n", format_error(result.error).c_str());
@@ -590,6 +592,12 @@ int run_to_end(LiveRun& live, const RunCommand& command, const Signals& signals)
 } // namespace
 
 int run(const RunCommand& command) {
+  if (!command.confine.empty()) { // before the log's file is opened
+    const graph::Confine confine(command.confine);
+    confine.require("--json", command.json, true);
+    confine.require("--trace", command.trace, true);
+    confine.require("--log-file", command.log_file, true);
+  }
   const embed::CrashReport crashes;
   LiveRun live(command);
   const Signals signals(

@@ -111,7 +111,8 @@ plan::Prepared prepare(graph::Graph& graph, const plugin::Registry& registry, co
   if (!choices.node.empty()) where = runs_at;
   if (choices.elsewhere) where = [](const graph::Handler&) { return plan::Runs::elsewhere; };
   const bool probe = choices.probe && choices.facts.empty();
-  plan::Prepared prepared = plan::prepare(graph, registry, host, probe, choices.watch.get(), choices.kept, where);
+  plan::Prepared prepared =
+      plan::prepare(graph, registry, host, probe, choices.watch.get(), choices.kept, where, choices.confine.get());
   if (choices.facts.empty()) return prepared;
   apply_facts(choices.facts, choices.probe, prepared);
   return prepared;
@@ -245,6 +246,7 @@ Preparation::Preparation(graph::Graph graph, const plugin::Registry& registry, c
       machine_file_(choices.machine),
       saved_(choices.saved),
       watch_(choices.watch),
+      confine_(choices.confine),
       written_(std::move(graph)),
       graph_(unfolded(written_, choices.kept)),
       prepared_(prepare(graph_, registry, host, choices)),
@@ -292,8 +294,10 @@ plugin::Instance* Composition::find(const std::string& handler) const {
   return nullptr;
 }
 
-plan::MadeStream Composition::make_stream(const plan::StreamToMake& wanted) const {
+plan::MadeStream Composition::make_stream(const plan::StreamToMake& asked) const {
   const Preparation& preparation = parts_->preparation;
+  plan::StreamToMake wanted = asked;
+  wanted.confine = preparation.confine_.get();
   return plan::make_stream(preparation.written_, preparation.graph_, parts_->plan, wanted, *preparation.registry_,
                            *preparation.host_, preparation.watch_.get());
 }
@@ -323,6 +327,7 @@ std::unique_ptr<exec::Run> Composition::make_run(const exec::RunOptions& options
   std::vector<device::Device*> devices;
   for (const auto& device : parts.devices) devices.push_back(device.get());
   exec::RunOptions chosen = options;
+  chosen.confine = parts.preparation.confine_.get();
   if (Log* const log = options.log) {
     tell_composition(*log, parts.plan);
     if (!options.on_message) chosen.on_message = [log](const std::string& line) { log->say_line(line); };

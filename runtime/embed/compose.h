@@ -12,6 +12,7 @@
 #include "embed/machine_file.h"
 #include "embed/saved_plan.h"
 #include "exec/run.h"
+#include "graph/confine.h"
 #include "graph/graph.h"
 #include "plan/choose_nodes.h"
 #include "plan/prepare.h"
@@ -32,8 +33,9 @@ struct Choices {
   std::string node; // handlers of other nodes are not probed, and may be of types that are not here; "": all are here
   bool elsewhere = false; // all handlers run elsewhere: what others told of them is put into the preparation
   std::string facts;      // JSON, used instead of probing the handlers that it names; "": none
-  std::vector<Error>* kept = nullptr;       // gets all mistakes, as prepare.h says; null: the first is thrown
-  std::shared_ptr<plugin::CallWatch> watch; // watches the handlers' calls; null: none are watched
+  std::shared_ptr<const graph::Confine> confine; // the files of handlers have to be in its folder; null: anywhere
+  std::vector<Error>* kept = nullptr;            // gets all mistakes, as prepare.h says; null: the first is thrown
+  std::shared_ptr<plugin::CallWatch> watch;      // watches the handlers' calls; null: none are watched
 };
 
 // "cpu,sim:0" → its domains. Throws Failure: MR0105 if it cannot be read, MR0408 for a device that needs a module which
@@ -94,6 +96,7 @@ class Preparation {
   MachineFile machine_file_;
   SavedPlan saved_;
   std::shared_ptr<plugin::CallWatch> watch_;
+  std::shared_ptr<const graph::Confine> confine_;
   graph::Graph written_, graph_;
   plan::Prepared prepared_;
   plan::Machine machine_;

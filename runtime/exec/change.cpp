@@ -10,6 +10,7 @@
 #include "exec/handler_run.h"
 #include "observe/error.h"
 #include "plan/format_text.h"
+#include "plan/paths.h"
 #include "plugin/registry.h"
 
 namespace millrace::exec {
@@ -107,6 +108,8 @@ std::vector<RunState::Change> check_changes(const RunState& run, const std::vect
         refuse_live(change.param + " of " + change.handler + " cannot be changed while it runs",
                     "`millrace inspect " + info.type + "` says which parameters are live");
       check_value(info, param, change);
+      if (run.options.confine)
+        plan::refuse_outside(change.handler + " (" + info.type + ")", param, change.text, {}, *run.options.confine);
       checked.push_back({index, change.param, change.text, UINT64_MAX});
     }
   }

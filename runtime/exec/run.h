@@ -121,6 +121,8 @@ struct RunOptions {
   // ends (MR0702). The run's threads also get stacks for signal handlers, so that a stack overflow of theirs can be
   // told.
   bool explain_crashes = false;
+  // Live changes name no file outside of its folder, and it outlives the run; null: any file.
+  const graph::Confine* confine = nullptr;
   // Called after each launch of a captured region, by the thread that submits it, with the time at which the inputs
   // were found issued and the time at which the launch had returned. For benchmarks; null: never.
   std::function<void(uint64_t index, int64_t begin_ns, int64_t end_ns)> on_launch;

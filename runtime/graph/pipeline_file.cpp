@@ -7,6 +7,7 @@
 #include <sstream>
 #include <system_error>
 
+#include "graph/confine.h"
 #include "graph/document.h"
 #include "graph/file_kind.h"
 #include "graph/graph.h"
@@ -18,6 +19,7 @@
 #include "graph/stray_word.h"
 #include "graph/tree_reader.h"
 #include "graph/unfold.h"
+#include "observe/secrets.h"
 
 namespace millrace::graph {
 
@@ -25,7 +27,8 @@ namespace {
 
 class Reader : TreeReader {
  public:
-  using TreeReader::TreeReader;
+  Reader(const std::string& file, std::vector<Error>* kept, const Confine* confine)
+      : TreeReader(file, kept), confine_(confine) {}
 
   Graph read(const Value& root) {
     if (root.kind == Value::Kind::null)
@@ -88,7 +91,7 @@ class Reader : TreeReader {
     if (key->takes == Takes::not_yet) refuse_not_yet(*key, place(name.at));
     if (name.text == "name") graph_.name = read_setting(*key, scalar(*key, value).text, place(value.at)).text;
     if (name.text == "nodes") read_nodes(value);
-    if (name.text == "streams") graph_.streams = read_streams(value, file_, kept_);
+    if (name.text == "streams") graph_.streams = read_streams(value, file_, kept_, confine_);
     if (name.text == "clock") graph_.clocks.push_back(read_clock("", name.at, value));
     if (name.text == "clocks") {
       if (root.find("clock"))
@@ -380,6 +383,7 @@ class Reader : TreeReader {
     edge.source_port = reference.port;
   }
 
+  const Confine* const confine_;
   Graph graph_;
   std::vector<std::pair<size_t, Place>> clock_places_; // by handler; checked last, as `clocks` may follow `handlers`
   struct NodeNamed {
@@ -493,16 +497,16 @@ Reference read_reference(const std::string& text, const Place& place) {
     error.edit = "[" + text + "]";
     throw Failure(std::move(error));
   }
-  if (const std::string better = as_name(reference.handler); !better.empty())
+  const bool is_address = without_secrets(text) != text; // its parts would show it
+  if (const std::string better = is_address ? "" : as_name(reference.handler); !better.empty())
     error.edit = better + (as_name(reference.port).empty() ? "" : "." + as_name(reference.port));
   throw Failure(std::move(error));
 }
 
-Graph parse_yaml(const std::string& text, const std::string& file, std::vector<Error>* kept) {
-  return Reader(file, kept).read(read_document(text, file));
-}
+namespace {
 
-Graph parse_file(const std::string& path, std::vector<Error>* kept) {
+// `confine`: patterns of files look nowhere else; null: anywhere.
+Graph read_file(const std::string& path, std::vector<Error>* kept, const Confine* confine) {
   std::error_code ignored;
   if (std::filesystem::is_directory(path, ignored))
     throw Failure(
@@ -515,14 +519,28 @@ Graph parse_file(const std::string& path, std::vector<Error>* kept) {
   stream.read(text.data(), static_cast<std::streamsize>(text.size()));
   text.resize(static_cast<size_t>(stream.gcount()));
   refuse_media(path, text);
-  return parse_yaml(text, path, kept);
+  return Reader(path, kept, confine).read(read_document(text, path));
 }
+
+} // namespace
+
+Graph parse_yaml(const std::string& text, const std::string& file, std::vector<Error>* kept) {
+  return Reader(file, kept, nullptr).read(read_document(text, file));
+}
+
+Graph parse_file(const std::string& path, std::vector<Error>* kept) { return read_file(path, kept, nullptr); }
 
 Graph load(const std::string& pipeline, std::vector<Error>* kept) { return load(pipeline, kept, {}); }
 
 Graph load(const std::string& pipeline, std::vector<Error>* kept, const FindType& find_type) {
+  return load_confined(pipeline, nullptr, kept, find_type);
+}
+
+Graph load_confined(const std::string& pipeline, const Confine* confine, std::vector<Error>* kept,
+                    const FindType& find_type) {
   std::error_code ignored; // a one-line string may be no path at all: too long, for example
-  if (ends_like_a_file(pipeline) || std::filesystem::exists(pipeline, ignored)) return parse_file(pipeline, kept);
+  if (ends_like_a_file(pipeline) || std::filesystem::exists(pipeline, ignored))
+    return read_file(pipeline, kept, confine);
   return parse_line(pipeline, kept, find_type);
 }
 

@@ -21,7 +21,8 @@ constexpr const char* kOwnWords[] = {"stream", "index"};
 
 class SetReader : TreeReader {
  public:
-  using TreeReader::TreeReader;
+  SetReader(const std::string& file, std::vector<Error>* kept, const Confine* confine)
+      : TreeReader(file, kept), confine_(confine) {}
 
   StreamSet read(const Name& name, const Value& value) const {
     check_name(name, "a set of streams");
@@ -156,6 +157,13 @@ class SetReader : TreeReader {
     const fs::path pattern(glob.text);
     const fs::path folder = pattern.parent_path();
     const fs::path looked_in = fs::path(file_).parent_path() / folder; // as other paths of the file
+    if (const std::string why = confine_ ? confine_->objection_to_place(looked_in) : ""; !why.empty())
+      throw Failure(Error{code::outside_folder,
+                          "'" + shown(glob.text) + "' looks into a folder outside of '" + confine_->folder() + "'",
+                          place(glob.at),
+                          {why, "--confine keeps all files of the run in that folder"},
+                          "",
+                          ""});
     std::error_code failed;
     // A folder that is there may have any name: "shots [1]".
     if (is_pattern(folder.string()) && !fs::is_directory(looked_in, failed))
@@ -192,11 +200,14 @@ class SetReader : TreeReader {
       set.items.push_back(std::move(stream));
     }
   }
+
+  const Confine* const confine_;
 };
 
 } // namespace
 
-std::vector<StreamSet> read_streams(const Value& value, const std::string& file, std::vector<Error>* kept) {
+std::vector<StreamSet> read_streams(const Value& value, const std::string& file, std::vector<Error>* kept,
+                                    const Confine* confine) {
   const KeyInfo& key = *find_key(top_keys(), "streams");
   const Place at{file, value.at.line, value.at.column};
   const bool is_map = value.kind == Value::Kind::map;
@@ -208,7 +219,7 @@ std::vector<StreamSet> read_streams(const Value& value, const std::string& file,
                         "",
                         "streams: " + key.example});
   std::vector<StreamSet> sets;
-  const SetReader reader(file, kept);
+  const SetReader reader(file, kept, confine);
   for (size_t i = 0; i < value.items.size(); ++i)
     attempt(kept, [&] { sets.push_back(reader.read(value.names[i], value.items[i])); });
   return sets;

@@ -4,6 +4,7 @@
 #include "graph/unfold.h"
 #include "plan/format_text.h"
 #include "plan/make_handler.h"
+#include "plan/paths.h"
 #include "plan/refusal.h"
 
 namespace millrace::plan {
@@ -99,7 +100,9 @@ MadeStream make_stream(const graph::Graph& written, const graph::Graph& unfolded
       if (!same_params(declared, declared_of(plan, unfolded, h))) refuse_captured(plan, place, wanted.stream);
       continue;
     }
-    made.instance = make(written, declared, find_type(written, registry, declared), host, watch);
+    const plugin::RegisteredType& type = find_type(written, registry, declared);
+    if (wanted.confine) refuse_outside(declared, type, *wanted.confine);
+    made.instance = make(written, declared, type, host, watch);
     made.accepts = narrowed(*made.instance, declared);
     if (made.instance->bind(place.edge_counts) != MR_OK)
       throw Failure(refusal(code::probe_failed, declared.name + " (" + declared.type + ") refuses: ", declared,

@@ -243,4 +243,40 @@ void refuse_shared_files(const graph::Graph& graph, const Facts& facts) {
     }
 }
 
+void refuse_outside(const std::string& handler, const plugin::HandlerInfo::Param& param, const std::string& path,
+                    const Place& place, const graph::Confine& confine) {
+  if (!is_path(param)) return;
+  const bool writes = param.raw.flags & MR_PARAM_WRITES_PATH;
+  const std::string why = confine.objection(path, writes);
+  if (why.empty()) return;
+  const std::string inside = (fs::path(confine.folder()) / fs::path(path).filename()).string();
+  throw Failure(Error{code::outside_folder,
+                      handler + " would " + (writes ? "write" : "read") + " '" + path + "', its " + param.name +
+                          ", outside of '" + confine.folder() + "'",
+                      place,
+                      {why, "--confine keeps all files of the run in that folder"},
+                      "",
+                      assignment(place, param.name, inside)});
+}
+
+void refuse_outside(const graph::Handler& declared, const plugin::HandlerInfo& info, const graph::Confine& confine) {
+  const std::string whose = declared.name + " (" + info.type + ")";
+  const bool in_pieces = cuts_paths(declared, info);
+  for (const graph::Param& given : declared.params) {
+    const auto* const param = info.find_param(given.name);
+    if (!param) continue;
+    const std::string path = completed_path(*param, given);
+    refuse_outside(whose, *param, path, given.place, confine);
+    if (in_pieces && (param->raw.flags & MR_PARAM_IN_PIECES) && !path.empty())
+      refuse_outside(whose, *param, pieces_of(path), given.place, confine);
+  }
+}
+
+void refuse_outside(const graph::Graph& graph, const Facts& facts, const graph::Confine& confine,
+                    std::vector<Error>* kept) {
+  for (size_t h = 0; h < facts.handlers.size(); ++h)
+    if (const auto* const answers = facts.handlers[h].answers) // else another node runs it, in a folder of its own
+      attempt(kept, [&] { refuse_outside(graph.handlers[h], answers->info(), confine); });
+}
+
 } // namespace millrace::plan

@@ -147,7 +147,7 @@ bool may_come_later(const graph::Graph& graph, const graph::Handler& declared, c
 
 Prepared prepare(graph::Graph& graph, const plugin::Registry& registry, const mr_host& host, bool probe,
                  plugin::CallWatch* watch, std::vector<Error>* kept,
-                 const std::function<Runs(const graph::Handler&)>& where) {
+                 const std::function<Runs(const graph::Handler&)>& where, const graph::Confine* confine) {
   const auto runs = [&](const graph::Handler& declared) { return where ? where(declared) : Runs::here; };
   Prepared prepared;
   Facts& facts = prepared.facts;
@@ -173,7 +173,9 @@ Prepared prepare(graph::Graph& graph, const plugin::Registry& registry, const mr
     resolve(names);
     refuse_kept(graph, *kept);
   }
-  refuse_shared_files(graph, facts); // before anything is opened
+  if (confine) refuse_outside(graph, facts, *confine, kept); // both before anything is opened
+  if (kept) refuse_kept(graph, *kept);
+  refuse_shared_files(graph, facts);
   auto edges = edges_by_handler(graph);
   std::vector<Opened> opened(instances.size());
   for (size_t h = 0; h < instances.size(); ++h) {

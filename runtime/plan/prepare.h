@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "graph/confine.h"
 #include "graph/graph.h"
 #include "plan/plan.h"
 #include "plan/probe.h"
@@ -44,9 +45,10 @@ enum class Runs {
 // Without `where`, all handlers run here. Those that run elsewhere are not probed. One whose type is not known here has
 // neither an instance nor answers, unless it has to run here: its own node has to tell what the compiler asks. Nor has
 // one that might run here and cannot be opened.
+// With `confine`, all files of the handlers that run here have to be in its folder (MR0422).
 Prepared prepare(graph::Graph& graph, const plugin::Registry& registry, const mr_host& host, bool probe = true,
                  plugin::CallWatch* watch = nullptr, std::vector<Error>* kept = nullptr,
-                 const std::function<Runs(const graph::Handler&)>& where = {});
+                 const std::function<Runs(const graph::Handler&)>& where = {}, const graph::Confine* confine = nullptr);
 
 // The formats that a source makes, as the compiler asks for them. Throws Failure (MR0403) if it refuses.
 std::vector<mr_format> formats_of_source(const graph::Handler& declared, const HandlerFacts& source);
@@ -94,6 +96,7 @@ struct StreamToMake {
   graph::Stream stream;         // {index} is the place's
   bool is_sources_only = false; // its other handlers are there already
   ProbeLimits limits{.of_one = true};
+  const graph::Confine* confine = nullptr; // as prepare() takes it
 };
 
 // Makes the handlers of a stream and probes them. `written` has the templates, `unfolded` what the plan was made from.

@@ -63,14 +63,15 @@ class Metrics(unittest.TestCase):
         folder = tempfile.TemporaryDirectory()
         self.addCleanup(folder.cleanup)
         self.report = pathlib.Path(folder.name) / "report.json"
-        process = subprocess.Popen([MILLRACE, "run", pipeline, "--metrics", "127.0.0.1:0", "--json", self.report,
-                                    *arguments], stderr=subprocess.PIPE, text=True, stdin=subprocess.DEVNULL,
+        address = [] if "--metrics" in arguments else ["--metrics", "127.0.0.1:0"]
+        process = subprocess.Popen([MILLRACE, "run", pipeline, *address, "--json", self.report, *arguments],
+                                   stderr=subprocess.PIPE, text=True, stdin=subprocess.DEVNULL,
                                    preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL))
         self.addCleanup(process.stderr.close)
         self.addCleanup(process.wait)
         self.addCleanup(process.kill)
         line = process.stderr.readline()
-        self.assertRegex(line, r"^metrics: http://127\.0\.0\.1:[1-9]\d*/metrics$")
+        self.assertRegex(line, r"^metrics: http://(127\.0\.0\.1|0\.0\.0\.0):[1-9]\d*/metrics$")
         return process, line.split()[1]
 
     def stop(self, process):
@@ -116,6 +117,48 @@ class Metrics(unittest.TestCase):
             self.assertEqual(refused.exception.code, code, path)
             refused.exception.close()
         self.stop(process)
+
+    def ask(self, url, method="GET", head=("Host: localhost",), version="1.1"):
+        """The status, the head and the body of one answer to a request with these lines."""
+        with socket.create_connection(("127.0.0.1", int(re.search(r":(\d+)/", url)[1])), timeout=SECONDS_MAX) as peer:
+            peer.sendall("\r\n".join([f"{method} /metrics HTTP/{version}", *head, "", ""]).encode())
+            answer = b""
+            while part := peer.recv(65536):
+                answer += part
+        head, _, body = answer.partition(b"\r\n\r\n")
+        return int(head.split()[1]), head.decode(), body.decode()
+
+    def test_head_is_answered_as_get_is_without_a_body(self):
+        process, url = self.start("test.pattern width=16 height=16 ! null.sink", "--clock", "realtime", "--rate", "50")
+        status, head, body = self.ask(url, "HEAD")
+        self.assertEqual((status, body), (200, ""))
+        self.assertGreater(int(re.search(r"Content-Length: (\d+)", head)[1]), 100)
+        self.assertIn("Content-Type: text/plain; version=0.0.4", head)
+        self.stop(process)
+
+    def test_a_page_of_another_name_gets_no_answer(self):
+        """A browser sends the name of the page: a name that resolves to this machine must not be enough."""
+        here = ("localhost", "LOCALHOST:1", "localhost.", "127.0.0.1", "127.9.9.9:80", "[::1]:80", "a.localhost")
+        pages = ("evil.example", "evil.example:9090", "127.0.0.1.evil.example", "localhost.evil.example", "10.1.2.3",
+                 "", "[evil", "127.0.0.1@evil.example", "evil.example#127.0.0.1", "[::2]")
+        given, all_there = ["--metrics-host", "cam.example", "--metrics-host", "Other:1"], ["--metrics", ":0"]
+        pipeline = ("test.pattern width=16 height=16 ! null.sink", "--clock", "realtime", "--rate", "50")
+        for options, answered, refused in (([], here, pages + ("cam.example",)),
+                                           (given, here + ("CAM.example:5", "other"), pages),
+                                           (all_there, here + ("10.1.2.3", "[::2]"),
+                                            [page for page in pages if page not in ("10.1.2.3", "[::2]")])):
+            process, url = self.start(*pipeline, *options)
+            for host in answered:
+                self.assertEqual(self.ask(url, head=[f"Host: {host}"])[0], 200, (options, host))
+            for host in refused:
+                status, _, body = self.ask(url, head=[f"Host: {host}"])
+                self.assertEqual(status, 421, (options, host))
+                self.assertIn("--metrics-host", body)
+                self.assertNotIn("millrace_", body)
+            for head, status in (([], 400), (["Host: localhost", "Host: evil.example"], 400)):
+                self.assertEqual(self.ask(url, head=head)[0], status, head)
+            self.assertEqual(self.ask(url, head=[], version="1.0")[0], 200)
+            self.stop(process)
 
     def test_a_flood_of_garbage_does_not_hurt_the_run(self):
         print(f"seed {SEED}", file=sys.stderr)
