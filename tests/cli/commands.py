@@ -367,6 +367,8 @@ class Errors(Command):
         self.assertIn("did you mean 'edge'?", self.refused("run", "p.yaml", "--node", "egde", code=2, error="MR0105"))
         self.refused("run", "p.yaml", "--node", "edge", "--plan", "x", code=2, error="MR0105")
         self.refused("run", "p.yaml", "--patience", "5", code=2, error="MR0105")
+        self.refused("run", "p.yaml", "--wait", "5", code=2, error="MR0105")
+        self.refused("run", "p.yaml", "--node", "edge", "--wait", "0", code=2, error="MR0105")
 
     def test_a_gpu_that_is_not_there_is_refused_with_the_reason(self):
         for module, reason in (({}, "cuda:63 is not available\n  "),
