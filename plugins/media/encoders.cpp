@@ -302,6 +302,8 @@ void set_up_vpx(AVCodecContext& codec, const AVCodec& encoder, const EncoderWish
   set_speed(encoder, wish, options, "cpu-used", is_vp8 ? 16 : 8, is_vp8 ? 5 : 5);
   options.set("lag-in-frames", int64_t{inside.lookahead});
   if (!is_vp8) options.set("row-mt", int64_t{1});
+  if (codec.pix_fmt == AV_PIX_FMT_YUVA420P)
+    options.set("auto-alt-ref", int64_t{0}); // its pictures have no transparency
   if (wish.bitrate > 0) return;
   options.set("crf",
               int64_t{is_vp8 ? clamped(52 - 0.6 * wish.quality, 4, 63) : clamped(59 - 0.4 * wish.quality, 0, 63)});

@@ -47,7 +47,9 @@ not have becomes the nearest: i420 for 8-bit YCbCr, p010 for deeper, rgb8 or rgb
 that does not state its matrix is taken as bt709 from 720 rows on, else as bt601. Interlaced
 pictures are given as they are. Sound and subtitles are not read; the report names them.
 
-Times are the container's, with the first picture at 0: a variable rate stays one, gaps stay gaps.
+Times are the container's, with the first picture at 0: a variable rate stays one, gaps stay gaps,
+of any length that the file confirms. A picture of another size than the first is refused, or scaled
+as `sizes` says; another shape of the pixels is said and carried by each picture.
 Times that do not rise are mended and counted. `start` and `end` choose a part, exact to the
 picture, in seconds of the file (not of a folder). `speed` 2 shows it twice as fast. With `loop` it
 begins again at its end and the stream has no end.
@@ -778,7 +780,7 @@ class VideoFile final : public Handler, private BlockLender {
   Pixel pixel_ = Pixel::none;
   uint32_t width_ = 0, height_ = 0;
   int said_width_ = 0, said_height_ = 0; // the first file's words, which may differ: see shown_size.h
-  Meaning meaning_, shape_;              // of the first file; `shape_`: the shape of the last picture's pixels
+  Meaning meaning_, shape_;              // meaning_: the first file; shape_: the last picture's pixels
   AVRational coded_shape_ = {0, 1};      // the last that the stream itself said in this file; 0: none
   uint32_t turn_ = MR_TURN_NONE, held_ = 0;
   uint64_t block_bytes_ = 0;

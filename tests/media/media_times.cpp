@@ -207,4 +207,21 @@ TEST_CASE("whatever a damaged container says, times rise, and never by more than
   }
 }
 
+TEST_CASE("a pause of any length is kept up to the time that the container confirms, and a jump past it is none") {
+  for (const int64_t pause : {2 * kHour, 50 * kHour, 24 * 30 * kHour}) {
+    MediaTimes times(40 * kMs);
+    times.trusts_until(pause + 10 * kSecond);
+    times.next(0);
+    const MediaTimes::Time after = times.next(pause);
+    CHECK(after.ns == pause);
+    CHECK(after.found == Found::good);
+    const MediaTimes::Time damaged = times.next(pause + 2 * kHour);
+    CHECK(damaged.ns == pause + 40 * kMs);
+    CHECK(damaged.found == Found::jumped);
+    MediaTimes unconfirmed(40 * kMs);
+    unconfirmed.next(0);
+    CHECK(unconfirmed.next(pause).found == Found::jumped);
+  }
+}
+
 } // namespace millrace::media

@@ -130,6 +130,22 @@ class Http(Network):
         got = self.md5s("film.mkv", "start=1.2")
         self.assertEqual(got, self.expected[30:])
 
+    def test_an_mp4_with_its_index_at_its_end_is_read_from_a_server_that_cannot_seek(self):
+        film = self.folder / "late.mp4"
+        rig.call([*rig.FFMPEG, "-i", self.film, "-c", "copy", film])
+        self.server.data = film.read_bytes()
+        self.assertGreater(self.server.data.index(b"moov"), self.server.data.index(b"mdat"))
+        self.assertEqual(self.md5s("rangeless.mp4"), self.expected)
+        said = subprocess.run([rig.millrace, "run", "video.file path=- ! null.sink"], input=self.server.data,
+                              capture_output=True, env=rig.environment(), timeout=rig.SECONDS_MAX, check=False)
+        self.assertIn("the index of this MP4 lies at its end", said.stderr.decode())
+
+    def test_a_connection_that_may_not_be_opened_again_is_not_said_to_be(self):
+        said = self.run_it("run", f"video.file path={self.server.address('stops.mkv')} timeout=1s reconnect=0 ! null.sink",
+                           code=1).stderr
+        self.assertIn("the connection was lost: nothing came for 1.000 s", said)
+        self.assertNotIn("opened again", said)
+
     def test_a_start_is_exact_on_a_server_that_cannot_seek(self):
         for name in ("rangeless.mkv", "unsought.mkv"):
             self.assertEqual(self.md5s(name, "start=1.2 reconnect=0s"), self.expected[30:], name)
@@ -323,4 +339,4 @@ class Rtsp(Network):
 
 
 if __name__ == "__main__":
-    rig.main(cases=21, side_by_side=8)
+    rig.main(cases=23, side_by_side=8)

@@ -227,6 +227,65 @@ class Choice(Kept):
             self.assertLessEqual(abs(got - expected), 2, f"green is 0 127 0, got {blue} {green} {red} (b g r)")
 
 
+class Changes(Kept):
+    """A film that changes in its middle, and one that its stream crops."""
+
+    def joined(self, *options):
+        """One film of transport streams that are written one after the other."""
+        path = self.folder / "joined.ts"
+        with open(path, "wb") as whole:
+            for i, (size, sar) in enumerate(options):
+                call([*rig.FFMPEG, "-f", "lavfi", "-i", f"testsrc2=size={size}:rate=25:duration=1", "-vf", f"setsar={sar}",
+                      "-c:v", "mpeg2video", "-pix_fmt", "yuv420p", "-output_ts_offset", i, self.folder / "part.ts"])
+                whole.write((self.folder / "part.ts").read_bytes())
+        return path
+
+    def test_another_shape_of_the_pixels_is_said_and_each_picture_has_its_own(self):
+        self.pictures(pipeline_of(self.joined(("320x240", "1/1"), ("320x240", "4/3"))), pixels=False)
+        self.assertEqual(counts(self.told, "in").get("shape_changes"), 1)
+        self.assertTrue([text for text in self.messages() if "from 1:1 to 4:3" in str(text)], self.messages())
+
+    def test_another_size_is_refused_or_scaled_as_sizes_says(self):
+        path = self.joined(("320x240", "1/1"), ("160x240", "1/1"))
+        refused = self.run_it("run", f"{pipeline_of(path)} ! null.sink", code=1).stderr
+        self.assertIn("`sizes: fit` or `sizes: stretch` would scale it", refused)
+        for sizes, corner in (("fit", 16), ("stretch", None)):
+            raw = self.folder / f"{sizes}.raw"
+            report = self.report(f"{pipeline_of(path)} sizes={sizes} ! file.raw_writer path={raw}")
+            scaled = counts(report, "in")["pictures_scaled"]
+            self.assertGreater(scaled, 20)
+            picture = raw.read_bytes()[-320 * 240 * 3 // 2:]
+            self.assertEqual(len(raw.read_bytes()) % len(picture), 0)
+            if corner is not None:  # black beside it
+                self.assertEqual({picture[row * 320 + x] for row in range(240) for x in (0, 79, 240, 319)}, {corner})
+            else:
+                self.assertGreater(len(set(picture[:320])), 2)
+
+    def test_a_film_that_its_stream_crops_has_the_pictures_of_ffmpeg(self):
+        for codec, crop, extension in (("h264", "crop_left=16", "mp4"), ("h264", "crop_left=64:crop_top=8", "mkv"),
+                                       ("h264", "crop_left=2:crop_right=6:crop_bottom=2", "ts"),
+                                       ("hevc", "crop_left=16", "mp4"), ("hevc", "crop_top=16:crop_left=32", "mkv")):
+            path, want, got = (self.folder / f"crop.{end}" for end in (extension, "want", "got"))
+            encoder = ["-c:v", "libx264"] if codec == "h264" else ["-c:v", "libx265", "-x265-params", "log-level=none"]
+            self.need_encoder(encoder[1])
+            call([*rig.FFMPEG, "-f", "lavfi", "-i", "testsrc2=size=320x240:rate=25:duration=0.4", *encoder, "-preset",
+                  "ultrafast", "-pix_fmt", "yuv420p", "-bsf:v", f"{codec}_metadata={crop}", path])
+            call([*rig.FFMPEG, "-i", path, "-f", "rawvideo", "-pix_fmt", "yuv420p", want])
+            self.run_it("run", f"{pipeline_of(path)} ! file.raw_writer path={got}")
+            self.assertEqual(got.read_bytes(), want.read_bytes(), f"{codec} {crop}")
+
+    def test_a_pause_of_hours_is_kept(self):
+        for extension in ("mkv", "nut", "webm", "mp4"):
+            codec = ["-c:v", "libvpx", "-deadline", "realtime"] if extension == "webm" else ["-c:v", "libx264", "-bf", "0"]
+            path = self.folder / f"pause.{extension}"
+            call([*rig.FFMPEG, "-f", "lavfi", "-i", "testsrc2=size=64x48:rate=25:duration=0.4", "-vf",
+                  "setpts='(N+gte(N,5)*25*7200)/25/TB'", "-vsync", "passthrough", "-video_track_timescale", "25000"]
+                 [:None if extension == "mp4" else -2] + [*codec, path])
+            times = [picture["pts"] for picture in self.pictures(pipeline_of(path), pixels=False)]
+            self.assertEqual(len(times), 10)
+            self.assertAlmostEqual(times[-1], 7200.36 * 10**9, delta=2 * 10**6, msg=extension)
+
+
 class Said(Kept):
     def test_sound_and_subtitles_that_are_not_used_are_said_once(self):
         for name, word in (("sound.mp4", "sound"), ("subtitles.mkv", "subtitles"), ("sound_first.mkv", "sound")):
@@ -380,4 +439,4 @@ add_corpus()
 if __name__ == "__main__":
     if len(corpus.FILES) < 40:
         raise SystemExit(f"{len(corpus.FILES)} files are made, at least 40 are promised")
-    rig.main(cases=len(corpus.FILES) + 33, side_by_side=2)
+    rig.main(cases=len(corpus.FILES) + 37, side_by_side=2)

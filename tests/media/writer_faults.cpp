@@ -13,6 +13,7 @@
 #include <cerrno>
 #include <csignal>
 #include <filesystem>
+#include <fstream>
 #include <string>
 #include <thread>
 #include <utility>
@@ -181,6 +182,26 @@ TEST_CASE("what a file system says at close is heard before the file gets its na
   PartFile second;
   CHECK_THROWS_WITH_AS(second.open(path, true, nothing_kept), doctest::Contains("another process is writing it"),
                        std::runtime_error);
+}
+
+TEST_CASE("a file that replaces another has its mode, from the first byte on") {
+  const ScratchFolder folder;
+  const auto mode_of = [](const std::string& path) { return fs::status(path).permissions() & fs::perms::all; };
+  for (const mode_t mode : {0600u, 0640u, 0444u, 0755u}) {
+    const std::string path = folder / ("a" + std::to_string(mode) + ".mkv"),
+                      link = folder / ("l" + std::to_string(mode));
+    std::ofstream(path) << "old";
+    REQUIRE(chmod(path.c_str(), mode) == 0);
+    fs::create_symlink(path, link);
+    PartFile file;
+    file.open(link, true, nothing_kept);
+    CHECK(mode_of(file.part_path()) == fs::perms(mode));
+    REQUIRE(write(file.descriptor(), "new", 3) == 3);
+    file.commit();
+    CHECK(mode_of(path) == fs::perms(mode));
+    CHECK(fs::file_size(path) == 3);
+    CHECK(fs::is_symlink(link));
+  }
 }
 
 TEST_CASE("a film is on the disk before it has its name, and its name and the folders made for it before it is done") {
@@ -547,7 +568,8 @@ TEST_CASE("a writer that is stopped without a drain leaves a whole film") {
 
 TEST_CASE("an address that nobody listens at is an error that names it") {
   TableTest writer(handler_type("video.writer"), {{"path", "tcp://127.0.0.1:1"}});
-  CHECK(contains(failure_within(writer, 3), "cannot write 'tcp://127.0.0.1:1': Connection refused"));
+  CHECK(contains(failure_within(writer, 3),
+                 "cannot write 'tcp://127.0.0.1:1': nothing takes connections there (Connection refused)"));
 }
 
 } // namespace millrace::media

@@ -158,6 +158,41 @@ TEST_CASE("a segment's name has its number where the pattern says, else before t
   CHECK(contains(refusal_of([] { check_segment_pattern("a%d-%d.mp4"); }), "more than one place"));
 }
 
+TEST_CASE("a list names a segment so that FFmpeg finds it, whatever its name is") {
+  CHECK(list_name("s/all.txt", "s/take-000.mkv") == "'take-000.mkv'");
+  CHECK(list_name("s/all.txt", "s/12:30 0.mkv") == "'./12:30 0.mkv'");
+  CHECK(list_name("s/all.txt", "s/it's #1.mkv") == "'./it'\\''s #1.mkv'");
+  CHECK(list_name("s/all.txt", "s/a\\b.mkv") == "'./a\\b.mkv'");
+  CHECK(list_name("s/all.txt", "/elsewhere/0.mkv") == "'file:/elsewhere/0.mkv'");
+  CHECK(list_name("/a?b/all.txt", "/a?b/0.mkv") == "'file:/a?b/0.mkv'");
+  CHECK(refusal_of([] { check_list_name("s/12:30 'x' #.mkv"); }).empty());
+  CHECK(contains(refusal_of([] { check_list_name("s/a\nb.mkv"); }), "line break"));
+}
+
+TEST_CASE("transparency is kept where codec and container hold it, and RGB without it gets none") {
+  struct Case {
+    const char *container, *codec;
+    AVPixelFormat rgba; // of the film; none: the plan converts before
+  };
+  for (const auto& [container, codec, rgba] :
+       {Case{"webm", "vp9", AV_PIX_FMT_YUVA420P}, Case{"mkv", "vp8", AV_PIX_FMT_YUVA420P},
+        Case{"mov", "prores", AV_PIX_FMT_YUVA444P10LE}, Case{"mkv", "ffv1", AV_PIX_FMT_BGRA},
+        Case{"mp4", "vp9", AV_PIX_FMT_NONE}, Case{"mp4", "h264", AV_PIX_FMT_NONE}}) {
+    INFO(std::string(container), " ", std::string(codec));
+    EncoderWish wish;
+    wish.codec = codec;
+    const EncoderChoice choice = choose_encoder(container_of("", container), wish);
+    const AVPixelFormat from_rgba = encoded_format(choice, wish, Pixel::rgba8);
+    CHECK((from_rgba == rgba || (rgba == AV_PIX_FMT_BGRA && from_rgba != AV_PIX_FMT_NONE)));
+    if (rgba == AV_PIX_FMT_NONE || rgba == AV_PIX_FMT_BGRA) continue;
+    for (const Pixel opaque : {Pixel::gray8, Pixel::rgb8, Pixel::nv12, Pixel::i420, Pixel::p010}) {
+      const AVPixelFormat format = encoded_format(choice, wish, opaque);
+      CHECK(format != AV_PIX_FMT_NONE);
+      CHECK(format != rgba);
+    }
+  }
+}
+
 TEST_CASE("a bit rate is a number with a unit") {
   CHECK(read_bitrate("4M") == 4'000'000);
   CHECK(read_bitrate("500k") == 500'000);

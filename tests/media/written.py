@@ -402,6 +402,51 @@ class Meaning(Written):
                               "video.writer path=OUT codec=png", "film.mkv")
             self.assertEqual(video_stream(path)["pix_fmt"], pixels)
 
+    def test_transparency_is_kept_where_the_film_can_and_its_loss_is_said(self):
+        half = self.folder / "half.mkv"
+        call([*FFMPEG, "-f", "lavfi", "-i", "testsrc2=size=64x48:rate=25:duration=0.2,format=rgba,colorchannelmixer=aa=0.5",
+              "-c:v", "png", half])
+        for codec, name, decoder in (("vp9", "film.webm", ["-c:v", "libvpx-vp9"]), ("vp8", "film.mkv", ["-c:v", "libvpx"]),
+                                     ("prores", "film.mov", [])):
+            path = self.write(f"video.file path={half} ! video.writer path=OUT codec={codec}", name)
+            raw = call([*FFMPEG, *decoder, "-i", path, "-frames:v", 1, "-f", "rawvideo", "-pix_fmt", "rgba", "-"])
+            self.assertAlmostEqual(raw[3], 127, delta=6, msg=codec)
+        for codec, name in (("vp9", "film.mp4"), ("h264", "film.mp4"), ("mjpeg", "film.avi"), ("mpeg4", "film.mp4")):
+            said = self.run_it("run", f"video.file path={half} ! video.writer path={name} codec={codec}").stderr
+            self.assertEqual(said.count("writes no transparency"), 1, said)
+
+    def test_a_pause_is_as_long_as_it_was(self):
+        for seconds, films in ((3000, ("mp4 h264", "mp4 mpeg4", "mov hevc", "mov mjpeg", "avi mpeg4", "avi mjpeg", "flv h264",
+                                       "nut h264", "webm vp8", "gif gif", "ts h264")),
+                               (400_000, ("mp4 h264", "mov mpeg4", "mkv h264"))):
+            source = self.folder / "pause.mkv"
+            call([*FFMPEG, "-f", "lavfi", "-i", "testsrc2=size=64x48:rate=25:duration=2", "-vf",
+                  f"setpts='(N+gte(N,25)*25*{seconds})/25/TB'", "-vsync", "passthrough", "-c:v", "ffv1", source])
+            for film in films:
+                extension, codec = film.split()
+                path = self.write(f"video.file path={source} ! video.writer path=OUT codec={codec}", f"{seconds}.{extension}")
+                self.lasts(path, seconds + 2, 0.2)
+
+    def test_a_pause_that_a_container_cannot_hold_is_named_with_those_that_can(self):
+        source = self.folder / "pause.mkv"
+        call([*FFMPEG, "-f", "lavfi", "-i", "testsrc2=size=64x48:rate=25:duration=2", "-vf",
+              "setpts='(N+gte(N,25)*25*500000)/25/TB'", "-vsync", "passthrough", "-c:v", "ffv1", source])
+        for name, options, words in (("film.avi", "", "mkv and mp4 hold such a pause"),
+                                     ("film.mp4", "fragment=none", "`fragment: auto` does")):
+            said = self.run_it("run", f"video.file path={source} ! video.writer path={name} {options}", code=1).stderr
+            self.assertIn("no picture came for 139 hours", said)
+            self.assertIn(words, said)
+
+    def test_a_list_is_read_by_ffmpeg_whatever_the_names_are(self):
+        for number, pattern in enumerate(("12:30 %d", "it's %d", "a#%d?b", "back\\\\slash %d", "- %d", " lead %d", "日本 %d")):
+            folder = self.folder / f"{number}:s"
+            line = (f"test.pattern width=64 height=48 fps=25 count=50 ! "
+                    f"video.writer path=\"{folder}/{pattern}.mkv\" segment=1s list=\"{folder}/all.txt\"")
+            self.run_it("run", line)
+            counted = call(["ffprobe", "-v", "error", "-f", "concat", "-safe", "0", "-count_frames", "-show_entries",
+                            "stream=nb_read_frames", "-of", "csv=p=0", f"file:{folder}/all.txt"]).decode()
+            self.assertEqual(counted.strip(), "50", pattern)
+
     def test_odd_sizes_are_kept_where_the_codec_can(self):
         films = [(name, f"codec={name.split('.')[0]}") for name in ("ffv1.mkv", "vp9.webm", "mjpeg.avi", "mpeg4.avi", "png.mkv")]
         for path in self.write_all("test.pattern width=65 height=37 fps=10 count=3", films):
@@ -668,4 +713,4 @@ def md5s_in(printed):
 
 add_codecs()
 if __name__ == "__main__":
-    rig.main(cases=len(CODED) + 55, side_by_side=2)
+    rig.main(cases=len(CODED) + 59, side_by_side=2)
