@@ -31,7 +31,7 @@ RULES = {
     "7.2": "a clock's home", "7.3": "stages and far paces", "7.4": "a parcel for each tick", "7.5": "joins by index", "7.6": "room of a crossing",
     "7.7": "a crossing that is full", "7.9": "a node that is away", "7.10": "a node that comes back",
     "7.11": "ends and failures of several nodes", "7.12": "one time for all nodes", "7.13": "outputs do not depend on nodes",
-    "7.14": "no loop over a link",
+    "7.14": "no loop over a link", "7.15": "live changes over nodes",
     "8.1": "passing a time, and queues between clocks", "8.2": "where a queue between clocks may block",
     "8.3": "windows of clocks that wait for each other", "8.4": "pending results and gaps",
     "8.5": "empty initial values", "8.6": "a queue holds values", "8.7": "calls that do not return", "8.8": "signals",

@@ -62,9 +62,7 @@ const char* container_of_scheme(const std::string& path) {
 
 } // namespace
 
-std::string lower(std::string text) {
-  return v1::detail::in_small_letters(text);
-}
+std::string lower(std::string text) { return v1::detail::in_small_letters(text); }
 
 namespace {
 

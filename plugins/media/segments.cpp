@@ -4,7 +4,6 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <cctype>
 #include <cerrno>
 #include <cmath>
 #include <cstdlib>
@@ -114,8 +113,8 @@ std::string list_name(const std::string& list_path, const std::string& segment_p
   std::string name = (is_beside ? segment.filename() : segment).string();
   // By default FFmpeg takes relative names of these characters only (`-safe 1`). In any other name it would see a
   // protocol before a colon, so the name is written as a path or as an address of a file.
-  const bool is_plain = std::all_of(name.begin(), name.end(), [](unsigned char c) {
-    return c < 0x80 && (std::isalnum(c) || c == '.' || c == '_' || c == '-');
+  const bool is_plain = std::all_of(name.begin(), name.end(), [](char c) {
+    return v1::detail::is_letter(c) || v1::detail::is_digit(c) || c == '.' || c == '_' || c == '-';
   });
   if (!is_plain) name = (is_beside ? "./" : "file:") + name;
   for (size_t at = name.find('\''); at != std::string::npos; at = name.find('\'', at + 4)) name.replace(at, 1, "'\\''");

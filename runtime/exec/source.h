@@ -40,8 +40,8 @@ struct SourceState {
   void take_facts(const mr_facts& facts, const plan::Clock& clock);
 };
 
-// Which of several due values a beat shows: the newest, except that a value that was due after `kept_after_ns` comes
-// first. Media times.
+// The choice among several values that are due at a beat: the newest, except that a value that was due after
+// `kept_after_ns` comes first. Media times.
 struct BeatChoice {
   int64_t until_ns = 0; // the next beat
   int64_t kept_after_ns = INT64_MAX;

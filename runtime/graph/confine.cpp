@@ -4,12 +4,12 @@
 #include <sys/stat.h>
 
 #include <algorithm>
-#include <cctype>
 #include <deque>
 #include <fstream>
 #include <string_view>
 #include <system_error>
 
+#include "millrace/read_number.h"
 #include "observe/error.h"
 
 namespace millrace::graph {
@@ -28,10 +28,10 @@ constexpr const char* kPatternMarks = "*?[%{";
 bool is_address(const std::string& path) {
   if (path.find("://") != std::string::npos) return true;
   const auto is_scheme = [](char c) {
-    return std::isalnum(static_cast<unsigned char>(c)) || c == '+' || c == '-' || c == '.' || c == ',';
+    return v1::detail::is_letter(c) || v1::detail::is_digit(c) || c == '+' || c == '-' || c == '.' || c == ',';
   };
   const size_t colon = path.find(':');
-  return colon != std::string::npos && colon > 0 && std::isalpha(static_cast<unsigned char>(path[0])) &&
+  return colon != std::string::npos && colon > 0 && v1::detail::is_letter(path[0]) &&
          std::all_of(path.begin(), path.begin() + static_cast<std::ptrdiff_t>(colon), is_scheme);
 }
 

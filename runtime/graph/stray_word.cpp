@@ -2,10 +2,10 @@
 #include "graph/stray_word.h"
 
 #include <algorithm>
-#include <cctype>
 #include <string_view>
 
 #include "millrace/nearest.h"
+#include "millrace/read_number.h"
 #include "plugin/registry.h"
 
 namespace millrace::graph {
@@ -28,8 +28,9 @@ bool looks_like_a_path(const std::string& word) {
   const size_t dot = word.rfind('.');
   if (dot == std::string::npos || dot == 0 || dot + 1 == word.size()) return false;
   const std::string extension = word.substr(dot + 1);
-  return extension.size() < 6 && std::isalpha(static_cast<unsigned char>(extension[0])) &&
-         std::all_of(extension.begin(), extension.end(), [](unsigned char c) { return std::isalnum(c); });
+  return extension.size() < 6 && v1::detail::is_letter(extension[0]) &&
+         std::all_of(extension.begin(), extension.end(),
+                     [](char c) { return v1::detail::is_letter(c) || v1::detail::is_digit(c); });
 }
 
 bool is_path(const Declared& param) { return param.raw.flags & (MR_PARAM_READS_PATH | MR_PARAM_WRITES_PATH); }

@@ -102,7 +102,7 @@ class Meeting {
   void request(const std::string& to, const std::string& body, const Requests::Done& done);
   // The nodes of these that are away from this one. Any thread; as look_around().
   std::vector<std::string> away_of(const std::vector<std::string>& nodes);
-  void clocks_over();                                // those whose home this node is have ended
+  void clocks_over(); // those whose home this node is have ended
   // The whole run is to end, or this node alone where it does not coordinate. Any thread.
   void stop();
 

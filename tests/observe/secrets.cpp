@@ -8,9 +8,9 @@
 #include <utility>
 #include <vector>
 
-#include "tests/contains.h"
 #include "observe/error.h"
 #include "observe/printable.h"
+#include "tests/contains.h"
 
 using namespace millrace;
 

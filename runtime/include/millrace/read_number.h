@@ -14,6 +14,8 @@ inline namespace v1 {
 namespace detail {
 
 inline bool is_digit(char c) { return c >= '0' && c <= '9'; }
+// Of ASCII alone.
+inline bool is_letter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); }
 
 // Reads the decimal number at the beginning of `text`, as strtod() does in the C locale: -1, +2.5, .5, 1e3. Sets
 // `length` to the bytes that it has, 0 if there is none; "inf", "nan" and hexadecimal digits are no numbers. Numbers
