@@ -122,7 +122,7 @@ bool is_free_text(const Declared& param) {
 std::string as_parameters(const std::string& word, const plugin::HandlerInfo& info, const Handler& handler,
                           bool after_text) {
   const std::string bare = word.substr(std::min(word.find_first_not_of('-'), word.size()));
-  const std::string& without_dashes = bare.empty() || std::isdigit(static_cast<unsigned char>(bare[0])) ? word : bare;
+  const std::string& without_dashes = bare.empty() || v1::detail::is_digit(bare[0]) ? word : bare;
   const Meaning meaning(info, handler);
   std::string meant = meaning.size(word);
   if (meant.empty()) meant = meaning.with_colon(without_dashes);

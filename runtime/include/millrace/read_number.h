@@ -14,7 +14,7 @@ inline namespace v1 {
 namespace detail {
 
 inline bool is_digit(char c) { return c >= '0' && c <= '9'; }
-// Of ASCII alone.
+// ASCII alone has letters here.
 inline bool is_letter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); }
 
 // Reads the decimal number at the beginning of `text`, as strtod() does in the C locale: -1, +2.5, .5, 1e3. Sets
