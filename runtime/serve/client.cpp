@@ -112,7 +112,10 @@ std::optional<ordered_json> ControlClient::call(const std::string& method, const
                                                 int patience_ms) {
   const int64_t until_ms = now_ms() + patience_ms;
   const ordered_json request = {{"jsonrpc", "2.0"}, {"id", ++last_id_}, {"method", method}, {"params", params}};
-  send(request.dump(-1, ' ', false, ordered_json::error_handler_t::replace) + "\n", until_ms);
+  try {
+    send(request.dump(-1, ' ', false, ordered_json::error_handler_t::replace) + "\n", until_ms);
+  } catch (const HungUp&) { // it may have said why before: that is read below
+  }
   while (const std::optional<std::string> line = receive(until_ms)) {
     try {
       const ordered_json answer = ordered_json::parse(*line);
