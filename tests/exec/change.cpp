@@ -3,12 +3,15 @@
 #include <millrace/handler.h>
 
 #include <algorithm>
+#include <filesystem>
 #include <functional>
 #include <future>
 #include <map>
 #include <mutex>
+#include <string>
 #include <vector>
 
+#include "graph/confine.h"
 #include "graph/unfold.h"
 #include "harness.h"
 #include "observe/error.h"
@@ -47,6 +50,7 @@ struct Asks final : Handler {
   Input<Tensor> in{*this, "in"};
   Output<Tensor> out{*this, "out", forward(in)};
   Param<std::string> stream{*this, "stream", "", "the handler's"};
+  Param<std::string> font{*this, "font", "", "a file that it would read", reads_path, live};
   void process(Tick& tick, Cpu&) {
     if (*stream == "b" && tick.index() == 2 && at_tick_2_of_b) at_tick_2_of_b();
     out.forward(tick, in);
@@ -242,4 +246,20 @@ TEST_CASE(
     REQUIRE(refused.notes.size() == 1);
     CHECK(refused.notes[0] == "its clock begins its ticks on node \"edge\"");
   }
+}
+
+TEST_CASE("a live value names no file outside of the folder that the run is confined to") {
+  const graph::Confine confine(std::filesystem::temp_directory_path().string());
+  Pipeline p("t.count name=source count=0 ! c.asks name=asks ! t.sink name=sink log=confined");
+  Setup setup;
+  setup.more = &asking_plugin();
+  setup.options.confine = &confine;
+  Compiled compiled(p, setup);
+  compiled.live().start();
+  for (const char* path : {"/etc/hosts", "../../../../../../etc/hosts", "http://127.0.0.1/a.ttf", "/dev/null"})
+    CHECK(refused_change(compiled, "asks", "font", path).code == code::outside_folder);
+  CHECK(refused_change(compiled, "asks", "font", confine.folder() + "/a.ttf").code == 0);
+  CHECK(refused_change(compiled, "asks", "font", "").code == 0);
+  compiled.live().stop();
+  CHECK(compiled.wait().ok);
 }
