@@ -211,8 +211,11 @@ bool Input::has_passed_its_pictures() const {
   if (!is_mp4 || !format_->pb || (format_->pb->seekable & AVIO_SEEKABLE_NORMAL)) return false;
   for (unsigned s = 0; s < format_->nb_streams; ++s)
     if (const AVIndexEntry* first = avformat_index_get_entry(format_->streams[s], 0);
-        first && first->pos < avio_tell(format_->pb))
-      return true;
+        first && first->pos < avio_tell(format_->pb)) {
+      const int64_t here = avio_tell(format_->pb);
+      if (avio_seek(format_->pb, first->pos, SEEK_SET) < 0) return true;
+      avio_seek(format_->pb, here, SEEK_SET); // a short film lies in the buffer as a whole
+    }
   return false;
 }
 
