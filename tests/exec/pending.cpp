@@ -184,7 +184,7 @@ struct Undeclared final : Handler {
 };
 
 // Leaves what it owes to drain(), which forgets it; then publishes it all the same.
-std::atomic<int> refused{0}, published_late{0};
+std::atomic<int> refused_count{0}, published_late{0};
 struct Forgetful final : Handler {
   Input<Tensor> in{*this, "in"};
   Output<Tensor> out{*this, "out", like(in)};
@@ -205,7 +205,7 @@ struct Forgetful final : Handler {
         tick.publish();
         ++published_late;
       } catch (const std::logic_error&) {
-        ++refused;
+        ++refused_count;
       }
     }
     owed.clear();
@@ -225,14 +225,14 @@ struct Forgetful final : Handler {
 };
 
 // Owes two firings, fails, and after its restart publishes what it owed before. One of them has memory of its own.
-std::atomic<int> lent_count{0}, given_back{0}, restarts{0};
+std::atomic<int> lent_count{0}, given_back{0}, restart_count{0};
 struct StaleTicks final : Handler {
   Input<Tensor> in{*this, "in"};
   Output<Tensor> out{*this, "out", like(in)};
   std::vector<Tick> owed;
   int64_t own = 7;
   StaleTicks() { max_pending(2); }
-  void start() override { ++restarts; }
+  void start() override { ++restart_count; }
   void process(Tick& tick, Cpu&) {
     const uint64_t at = tick.index() % 7;
     if (at == 2 || at == 3) {
@@ -247,7 +247,7 @@ struct StaleTicks final : Handler {
         stale.publish();
         ++published_late;
       } catch (const std::logic_error&) {
-        ++refused;
+        ++refused_count;
       }
     }
     owed.clear();
@@ -624,13 +624,13 @@ TEST_CASE("8.4: a handler that is skipped on a failure at its full debt is drain
 }
 
 TEST_CASE("8.4: what drain leaves owed is settled empty, and its later publication is refused") {
-  refused = published_late = 0;
+  refused_count = published_late = 0;
   // Two values, a gap, and so on: each gap drains, and the next call publishes what was left.
   Pipeline p = gappy({"pending.forgetful"}, {{"one_in", "9"}}, 90);
   const Ran ran = run_to_its_end(p, pending_setup());
   REQUIRE(ran.ok);
   CHECK(published_late == 0);
-  CHECK(refused > 2);
+  CHECK(refused_count > 2);
   const std::vector<int64_t> seen = values(ran.seen("gaps"));
   REQUIRE(seen.size() == 90);
   for (int64_t i = 0; i < 90; ++i) CHECK((seen[static_cast<size_t>(i)] == kEmpty || seen[static_cast<size_t>(i)] == i));
@@ -638,7 +638,7 @@ TEST_CASE("8.4: what drain leaves owed is settled empty, and its later publicati
 
 TEST_CASE("2.6: a restart settles owed firings empty, and their later publication is refused") {
   for (const uint32_t workers : {1u, 3u}) {
-    refused = published_late = lent_count = given_back = restarts = 0;
+    refused_count = published_late = lent_count = given_back = restart_count = 0;
     Pipeline p;
     p.add("source", "t.count", {{"count", "700"}});
     p.add("stale", "pending.stale").on_error = graph::OnError::restart;
@@ -652,8 +652,8 @@ TEST_CASE("2.6: a restart settles owed firings empty, and their later publicatio
     const std::vector<int64_t> seen = values(ran.seen("stale"));
     REQUIRE(seen.size() == 700);
     for (int64_t i = 0; i < 700; ++i) CHECK(seen[static_cast<size_t>(i)] == (i % 7 >= 2 && i % 7 <= 4 ? kEmpty : i));
-    CHECK(restarts == 101);
-    CHECK(refused == 200);
+    CHECK(restart_count == 101);
+    CHECK(refused_count == 200);
     CHECK(published_late == 0);
     CHECK(lent_count == 100);
     CHECK(given_back == 100);

@@ -298,6 +298,8 @@ void LinkedFleet::act(Process& process, const Member::Event& event) {
       return;
     case Type::fail_stream: // none does here
     case Type::question:    // nobody asks here, and no run takes long
+    case Type::request:     // nor changes anything
+    case Type::reply:
     case Type::waits:
     case Type::clocks_over: // a run is a time
     case Type::drop: return;

@@ -25,7 +25,7 @@ cv::Mat read(const std::string& bytes, bool alpha, std::string* note = nullptr) 
   return read_picture(path, alpha, note);
 }
 
-std::string refusal(const std::string& bytes) {
+std::string refusal_of(const std::string& bytes) {
   try {
     read(bytes, false);
   } catch (const std::runtime_error& error) {
@@ -151,22 +151,23 @@ TEST_CASE("TIFF files of every orientation are upright, and their colours are no
 
 TEST_CASE("whole files that are not read are refused by what they are, and not as damaged") {
   const std::string after = "cannot read the picture '" + scratch("lying-picture") + "': ";
-  CHECK(refusal("GIF89a" + std::string(100, '\0')) ==
+  CHECK(refusal_of("GIF89a" + std::string(100, '\0')) ==
         after + "it is a GIF, which video.file reads\ntry: type=video.file");
   std::string animated = webp(1, false);
   animated[20] = static_cast<char>(animated[20] | 0x02);
   animated.replace(animated.find("VP8L"), 4, "ANIM"); // its pictures come in pieces of their own
-  CHECK(contains(refusal(animated), "it is an animated WebP, and neither image.file nor video.file reads those"));
-  CHECK(contains(refusal(std::string("\0\0\0\x18", 4) + "ftypheic" + std::string(50, '\0')), "it is an HEIC picture"));
+  CHECK(contains(refusal_of(animated), "it is an animated WebP, and neither image.file nor video.file reads those"));
+  CHECK(
+      contains(refusal_of(std::string("\0\0\0\x18", 4) + "ftypheic" + std::string(50, '\0')), "it is an HEIC picture"));
   TiffForm form;
   form.bits = 32;
   form.format = 3;
-  CHECK(refusal(tiff(1, form)) == after +
-                                      "its pixels are floating-point numbers of 32 bits; TIFF is read with whole "
-                                      "numbers of 8 or 16 bits, 0 for black");
+  CHECK(refusal_of(tiff(1, form)) == after +
+                                         "its pixels are floating-point numbers of 32 bits; TIFF is read with whole "
+                                         "numbers of 8 or 16 bits, 0 for black");
   form.format = 2;
   form.bits = 8;
-  CHECK(contains(refusal(tiff(1, form)), "its pixels are signed numbers of 8 bits"));
+  CHECK(contains(refusal_of(tiff(1, form)), "its pixels are signed numbers of 8 bits"));
 }
 
 TEST_CASE("a note says that a file has more pictures than the one that is read") {

@@ -12,12 +12,12 @@ using namespace millrace::serve;
 
 namespace {
 
-constexpr ClientLimits kLimits{.clients = 2, .arrivals = 3, .arrives_ms = 1000, .idle_ms = 100, .answer_ms = 5000};
+constexpr ClientLimits kSmall{.clients = 2, .arrivals = 3, .arrives_ms = 1000, .idle_ms = 100, .answer_ms = 5000};
 using Gone = std::optional<uint64_t>;
 
 // Clients 1 and 2 have come at 0 and have both places.
 ClientPlaces full() {
-  ClientPlaces places(kLimits);
+  ClientPlaces places(kSmall);
   for (const uint64_t client : {1, 2}) {
     places.come(client, 0);
     REQUIRE(places.take(client, 0).has);
@@ -28,7 +28,7 @@ ClientPlaces full() {
 } // namespace
 
 TEST_CASE("A client that says nothing takes no place, and its time is over after a second") {
-  ClientPlaces places(kLimits);
+  ClientPlaces places(kSmall);
   CHECK(places.until_overdue_ms(0) == -1);
   places.come(1, 10);
   places.come(2, 20);
@@ -44,7 +44,7 @@ TEST_CASE("A client that says nothing takes no place, and its time is over after
 }
 
 TEST_CASE("More arrivals than there may be crowd out the oldest") {
-  ClientPlaces places(kLimits);
+  ClientPlaces places(kSmall);
   for (const uint64_t client : {1, 2, 3}) CHECK(places.come(client, 0) == std::nullopt);
   CHECK(places.take(1, 0).has);
   CHECK(places.come(4, 0) == std::nullopt); // 1 is no arrival any more
@@ -93,7 +93,7 @@ TEST_CASE("Whatever clients do, there are no more of them than places, and whoev
   CAPTURE(seed);
   std::mt19937 random(seed);
   for (int round = 0; round < 200; ++round) {
-    ClientPlaces places(kLimits);
+    ClientPlaces places(kSmall);
     std::set<uint64_t> there, placed;
     uint64_t last = 0;
     int64_t now_ms = 0;
@@ -128,8 +128,8 @@ TEST_CASE("Whatever clients do, there are no more of them than places, and whoev
             go(late);
           }
       }
-      CHECK(placed.size() <= kLimits.clients);
-      CHECK(there.size() - placed.size() <= kLimits.arrivals);
+      CHECK(placed.size() <= kSmall.clients);
+      CHECK(there.size() - placed.size() <= kSmall.arrivals);
     }
     go(places.come(++last, now_ms));
     bool has = false;
