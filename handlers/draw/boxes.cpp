@@ -23,7 +23,7 @@ that a track keeps its colour. `labels` writes the id above the frame. Without b
 optional) the picture passes unchanged, and the plan says so if nothing is connected. Labels need a
 font: the file `font`, or DejaVu Sans from the system's usual font folders.
 
-    test.pattern ! draw.boxes name=b thickness=3 ! null.sink ; record.from_json path=examples/data/boxes.jsonl ! b.boxes
+    test.pattern ! draw.boxes name=b ; record.from_json path=examples/data/boxes.jsonl ! b.boxes
 )"[1];
 
 class Boxes final : public Handler {

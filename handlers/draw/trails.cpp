@@ -20,7 +20,7 @@ known by their ids, as track.boxes gives them; boxes without an id have no trail
 back for `length` ticks and becomes thinner with age. One whose box is gone grows shorter until it
 is gone too. The id chooses the colour, as in draw.boxes.
 
-    test.pattern ! draw.trails name=t length=30 ! null.sink ; record.from_json path=examples/data/boxes.jsonl ! t.boxes
+    test.pattern ! draw.trails name=t ; record.from_json path=examples/data/boxes.jsonl ! t.boxes
 )"[1];
 
 // More trails than can be told apart. While there are so many, a new box has none.

@@ -189,8 +189,7 @@ cv::Mat read_picture(const std::string& path, bool alpha, std::string* note) {
   if (note) *note = note_of(path, bytes);
   // libtiff multiplies straight colours by their alpha, and loses bits; it leaves those that are said to be multiplied.
   const uint64_t extra = tiff.value(kTagExtraSamples).value_or(0);
-  if (const auto at = tiff.place_of_short(kTagExtraSamples); at && extra == kStraight)
-    tiff.write_short(bytes, *at, kMultiplied);
+  if (extra == kStraight) tiff.write_value(bytes, kTagExtraSamples, kMultiplied);
   const int orientation = exif_orientation(bytes);
   if (alpha || extra == kMultiplied) {
     cv::Mat picture = decode(path, bytes, cv::IMREAD_UNCHANGED);

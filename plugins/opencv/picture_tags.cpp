@@ -126,23 +126,26 @@ void TiffTags::read_directory(uint64_t at) {
 
 uint64_t TiffTags::read(size_t at, size_t size) const { return number_at(bytes_, at, size, is_big_endian_); }
 
-std::optional<uint64_t> TiffTags::value(uint32_t number) const {
+// Null if there is no such tag, or if it has other values.
+const TiffTags::Tag* TiffTags::whole_number(uint32_t number) const {
   constexpr uint32_t kByte = 1, kShort = 3, kLong = 4;
   const auto tag = std::find_if(tags_.begin(), tags_.end(), [&](const Tag& one) { return one.number == number; });
-  if (tag == tags_.end() || (tag->type != kByte && tag->type != kShort && tag->type != kLong)) return {};
+  const bool is_whole = tag != tags_.end() && (tag->type == kByte || tag->type == kShort || tag->type == kLong);
+  return is_whole ? &*tag : nullptr;
+}
+
+std::optional<uint64_t> TiffTags::value(uint32_t number) const {
+  const Tag* const tag = whole_number(number);
+  if (!tag) return {};
   return read(tag->value_at, size_of_type(tag->type));
 }
 
-std::optional<size_t> TiffTags::place_of_short(uint32_t number) const {
-  constexpr uint32_t kShort = 3;
-  const auto tag = std::find_if(tags_.begin(), tags_.end(), [&](const Tag& one) { return one.number == number; });
-  if (tag == tags_.end() || tag->type != kShort) return {};
-  return tag->value_at;
-}
-
-void TiffTags::write_short(std::span<unsigned char> bytes, size_t at, uint16_t value) const {
-  bytes[at + (is_big_endian_ ? 1 : 0)] = static_cast<unsigned char>(value & 0xFF);
-  bytes[at + (is_big_endian_ ? 0 : 1)] = static_cast<unsigned char>(value >> 8);
+void TiffTags::write_value(std::span<unsigned char> bytes, uint32_t number, uint64_t value) const {
+  const Tag* const tag = whole_number(number);
+  if (!tag) return;
+  const size_t size = size_of_type(tag->type);
+  for (size_t i = 0; i < size; ++i)
+    bytes[tag->value_at + i] = static_cast<unsigned char>(value >> 8 * (is_big_endian_ ? size - 1 - i : i));
 }
 
 int exif_orientation(PictureBytes bytes) {

@@ -31,12 +31,12 @@ class TiffTags {
   bool has_next() const { return next_at_ > 0; }
   // The first value of a tag of whole numbers.
   std::optional<uint64_t> value(uint32_t number) const;
-  // The place of a tag's first value, a whole number of 16 bits. None if the tag is of another type.
-  std::optional<size_t> place_of_short(uint32_t number) const;
-  void write_short(std::span<unsigned char> bytes, size_t at, uint16_t value) const;
+  // Replaces the first value of a tag that has whole numbers. `bytes` are those that the tags were read from.
+  void write_value(std::span<unsigned char> bytes, uint32_t number, uint64_t value) const;
 
  private:
   uint64_t read(size_t at, size_t size) const;
+  const Tag* whole_number(uint32_t number) const;
   void read_directory(uint64_t at);
 
   PictureBytes bytes_;

@@ -32,7 +32,7 @@ int64_t rounding_ns(const mr_facts& facts) {
 
 void find_rounding(Draft& draft) {
   for (const DraftHandler& handler : draft.handlers) {
-    if (!handler.is_source() || handler.facts.rate_num == 0) continue;
+    if (!handler.is_source() || handler.facts.rate_num == 0 || handler.facts.time_num == 0) continue;
     Clock& clock = draft.plan.clocks[handler.clock];
     // On a circle a wait for a later time may come back to itself (8.3).
     if (clock.realtime() || clock.circle != kNone || clock.takes_what_is_due(handler.facts)) continue;

@@ -216,7 +216,7 @@ TEST_CASE("a container follows from its name, the extension or the address") {
   CHECK(contains(refusal_of([] { container_of("a.png", ""); }), "image.writer"));
   CHECK(contains(refusal_of([] { container_of("-", ""); }), "`container` names it"));
   CHECK(contains(refusal_of([] { container_of("film", ""); }), "has no extension"));
-  CHECK(contains(refusal_of([] { container_of("a.mp5", ""); }), "did you mean 'mp4'?"));
+  CHECK(contains(refusal_of([] { container_of("a.mp5", ""); }), "try: path=a.mp4"));
   CHECK(contains(refusal_of([] { container_of("a.mp4", "mkb"); }), "did you mean 'mkv'?"));
 }
 

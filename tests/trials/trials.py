@@ -472,8 +472,8 @@ def a_stream_that_came_is_named_by_its_name(t):
             "  show: { type: null.sink, for_each: cameras, input: blur }\n")
     run = t.start("doors.yaml", "--quiet")
     t.until(lambda: t.answers(run), run)
-    t.call("streams", "add", "hall").must_be_done()
-    ticks = json.loads(t.call("set", "blur.sigma=3", "--json").must_be_done().said)["ticks"]
+    t.call("streams", "add", "-p", str(run.pid), "hall").must_be_done()
+    ticks = json.loads(t.call("set", "-p", str(run.pid), "blur.sigma=3", "--json").must_be_done().said)["ticks"]
     must(sorted(ticks) == ["gate", "hall"], f"the clocks are called {sorted(ticks)}")
 
 
