@@ -372,6 +372,8 @@ class Control(unittest.TestCase):
     def test_clients_that_wait_for_a_tick_keep_their_places_and_a_stop_comes_through(self):
         line = "test.pattern width=16 height=16 ! image.blur ! null.sink"
         run = self.run_it(line, "--clock", "realtime", "--rate", "0.001")  # the second tick never comes
+        # A change that comes before the first tick is answered by it. One that comes later is given up after 5 s.
+        self.call("set", "blur.sigma=2")
         waiting = self.crowd(run, 16, HELLO + SET)
         for client in waiting:
             self.assertIn(b'"role":"steer"', client.recv(4096))
