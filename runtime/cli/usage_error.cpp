@@ -180,7 +180,7 @@ Error refused_missing(const CLI::App& command, const CLI::Option& option, const 
   return error;
 }
 
-// What a validator of main.cpp or CLI11 takes: "a number above 0", "off or on"; "" if `complaint` does not say.
+// The values that a validator takes, by its complaint: "a number above 0", "off or on"; "" if that does not say.
 std::string expected_in(const std::string& complaint, std::vector<std::string>& choices) {
   const size_t open = complaint.find('{'), close = complaint.find('}');
   if (open != std::string::npos && close != std::string::npos && complaint.find("not in") != std::string::npos) {

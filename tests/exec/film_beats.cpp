@@ -96,7 +96,7 @@ Params film_params(const Rational& rate, const Container& container, int64_t cou
           {"cuts", container.cuts ? "true" : "false"}};
 }
 
-// What a clock of this mode and rate shows of the film, by tick.
+// The pictures that a clock of some mode and rate shows of the film, by tick.
 struct Shown {
   std::vector<int64_t> pictures; // kEmpty: none
   uint64_t passed_over = 0;

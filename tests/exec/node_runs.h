@@ -35,7 +35,7 @@ class NodeRuns {
   // Starts all runs, and adds them to the driver.
   void start(exec::VirtualDriver& driver);
   // The result, and what the handlers of all nodes saw; after the drive. Throws if the nodes do not agree how it ended.
-  // Of a node whose process has died, only what its handlers saw counts.
+  // A node whose process has died has no report: only what its handlers saw counts.
   Ran wait(std::optional<size_t> dead = std::nullopt);
 
   size_t size() const { return runs_.size(); }

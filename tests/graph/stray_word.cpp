@@ -9,7 +9,7 @@ using namespace millrace;
 
 namespace {
 
-// What is suggested for a line that is refused.
+// The edit that is suggested for a line that is refused.
 std::string edit_for(const std::string& line, bool with_types = true) {
   const plugin::Registry registry;
   const graph::FindType find = [&](const std::string& type) { return registry.find(type); };

@@ -122,7 +122,7 @@ const std::vector<Contradiction> kContradictions{
      }},
 };
 
-// What the session says to a process of the peer that dials, or answers, on control.
+// The fault that the session finds in a process of the peer that dials, or answers, on control; none if it takes it.
 Fault meet(Talk& talk, uint64_t process) {
   Hello hello = talk.hello(0, talk.options.dials ? kPairing + process : 0);
   hello.session = process;

@@ -1,4 +1,4 @@
-// Who has a place and who gives way, at given times.
+// Tests at given times which client has a place and which one gives way.
 #include "serve/client_places.h"
 
 #include <doctest/doctest.h>
