@@ -54,7 +54,7 @@ TEST_CASE("boxes are framed and labelled as on the CPU, whichever lies over whic
         draw.input("video", picture);
         draw.input("boxes", testing::records<Box>(boxes));
         const Result wanted = draw.tick();
-        REQUIRE(wanted.ok());
+        REQUIRE_MESSAGE(wanted.ok(), wanted.error);
 
         const GlyphSet glyphs("", 12);
         const PackedSheet digits(glyphs, "0123456789");
@@ -89,7 +89,7 @@ TEST_CASE("a line of text with index and time is written as on the CPU, from the
         draw.input("video", picture);
         REQUIRE(draw.tick().ok());
         const Result wanted = draw.tick(); // index 1 at 40 ms
-        REQUIRE(wanted.ok());
+        REQUIRE_MESSAGE(wanted.ok(), wanted.error);
 
         const GlyphSet glyphs("", 20, text);
         const PackedSheet packed(glyphs, caption);
@@ -133,7 +133,7 @@ TEST_CASE("numbers of records, a box and an outline are drawn as on the CPU") {
       draw.input("video", picture);
       draw.input("boxes", boxes);
       const Result wanted = draw.tick();
-      REQUIRE(wanted.ok());
+      REQUIRE_MESSAGE(wanted.ok(), wanted.error);
 
       const GlyphSet glyphs("", 14, text), outlines = glyphs.outlined(3);
       const PackedSheet packed(glyphs, caption, &outlines);
@@ -176,7 +176,7 @@ TEST_CASE("a waveform monitor shows what it shows on the CPU") {
         TableTest draw(builtin("draw.waveform"), {{"mode", mode}, {"position", "alone"}, {"gain", "0.7"}});
         draw.input("video", picture);
         const Result wanted = draw.tick();
-        REQUIRE(wanted.ok());
+        REQUIRE_MESSAGE(wanted.ok(), wanted.error);
 
         const bool gray = pixel == Pixel::gray8, parade = mode == "parade";
         gpu::Monitor monitor{};

@@ -4,8 +4,12 @@
 The clocks are `free` with a rate: they show what is due by media time, as `realtime` does, and wait for no wall clock.
 
 usage: film_rates.py MILLRACE FOLDER_OF_CHECK_PLUGIN FOLDER_TO_KEEP_THINGS_IN [TEST…]
+
+MILLRACE_WALL=1 plays each film on a `realtime` clock as well, with and without `--rate`, in its own time. Such a run says
+something only on an idle machine: a picture that comes too late for its beat is lost by right.
 """
 import fractions
+import os
 
 import rig
 from rig import FFMPEG, Media, call
@@ -13,6 +17,9 @@ from rig import FFMPEG, Media, call
 RATES = ["10", "12", "15", "24000/1001", "24", "25", "30", "30000/1001", "50", "60000/1001", "60", "120"]
 CONTAINERS = ["mp4", "mkv", "ts", "avi"]
 PICTURES = 75
+IN_WALL_TIME = bool(os.environ.get("MILLRACE_WALL"))
+if IN_WALL_TIME:
+    rig.PROGRAM_SECONDS_MAX = 3600
 
 
 class FilmRates(Media):
@@ -25,12 +32,14 @@ class FilmRates(Media):
               "-preset", "ultrafast", "-bf", "0", path])
         return path
 
-    def edge(self, path, rate):
-        told = self.report(f"video.file path={path} ! null.sink", "--clock", "free", "--rate", rate)
-        return told["edges"][0]
+    def edge(self, path, *clock):
+        return self.report(f"video.file path={path} ! null.sink", *clock)["edges"][0]
+
+    def edge_of_free_clock(self, path, rate):
+        return self.edge(path, "--clock", "free", "--rate", rate)
 
     def shows_each_once(self, path, rate, empty=None):
-        edge = self.edge(path, rate)
+        edge = self.edge_of_free_clock(path, rate)
         what = f"{path.name} at {rate}"
         self.assertEqual(edge["delivered"], PICTURES, what)
         self.assertEqual(edge.get("dropped", {}), {}, what)
@@ -57,13 +66,22 @@ def add_films():
                 self.shows_each_once(path, str(exact * 99999 / 100000), empty=0)
                 self.shows_each_once(path, str(exact * 2), empty=PICTURES - 1)
                 self.shows_each_once(path, str(exact * 3 / 2))
-                half = self.edge(path, str(exact / 2))
+                half = self.edge_of_free_clock(path, str(exact / 2))
                 self.assertEqual(half["delivered"] + half["dropped"]["rate"], PICTURES)
                 self.assertEqual(half["empty"], 0)
-            name = f"test_{rate.replace('/', '_')}_in_{container}"
-            setattr(FilmRates, name, test)
+            def test_in_wall_time(self, rate=rate, container=container):
+                path = self.film(rate, container)
+                for words in [], ["--rate", rate]:
+                    edge = self.edge(path, "--clock", "realtime", *words)
+                    told = {"delivered": edge["delivered"], "empty": edge["empty"], "dropped": edge.get("dropped", {})}
+                    self.assertEqual(told, {"delivered": PICTURES, "empty": 0, "dropped": {}}, [path.name, *words])
+
+            name = f"{rate.replace('/', '_')}_in_{container}"
+            setattr(FilmRates, f"test_{name}", test)
+            if IN_WALL_TIME:
+                setattr(FilmRates, f"test_{name}_in_wall_time", test_in_wall_time)
 
 
 add_films()
 if __name__ == "__main__":
-    rig.main(cases=len(RATES) * len(CONTAINERS) + 1, side_by_side=2)
+    rig.main(cases=len(RATES) * len(CONTAINERS) * (1 + IN_WALL_TIME) + 1, side_by_side=1 if IN_WALL_TIME else 2)
