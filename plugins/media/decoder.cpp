@@ -60,6 +60,7 @@ Decoder::Decoder(const AVStream& stream, const DecoderSettings& settings, Log& l
   codec_->pkt_timebase = stream.time_base;
   const unsigned cores = std::max(1u, std::thread::hardware_concurrency());
   codec_->thread_count = settings.threads > 0 ? settings.threads : static_cast<int>(std::min(cores, 16u));
+  if (settings.is_prompt) codec_->thread_type = FF_THREAD_SLICE;
   if (settings.crops_exactly) codec_->flags |= AV_CODEC_FLAG_UNALIGNED;
   codec_->get_buffer2 = &Decoder::get_buffer;
 #if LIBAVCODEC_VERSION_MAJOR < 60

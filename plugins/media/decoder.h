@@ -30,6 +30,7 @@ struct DecoderSettings {
   int threads = 0;            // 0: as many as there are cores
   std::string decoder;        // FFmpeg's name; "": the codec's first
   bool crops_exactly = false; // at the left; else FFmpeg may show more columns, see shown_size.h
+  bool is_prompt = false;     // no picture waits for the next ones, as it does if each thread decodes one of its own
 };
 
 // Frames are taken from one thread. The lender must outlive the decoder and all frames that it gave.

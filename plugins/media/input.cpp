@@ -21,6 +21,8 @@ extern "C" {
 #include <stdexcept>
 #include <string_view>
 #include <system_error>
+#include <thread>
+#include <utility>
 
 namespace millrace::media {
 
@@ -29,6 +31,15 @@ namespace {
 // The most that is read to find out the format. These are FFmpeg's own bounds, written down so that we control them.
 constexpr int64_t kProbeBytesMax = 5'000'000;
 constexpr int64_t kProbeUsMax = 5'000'000;
+constexpr double kProbeSecondsMax = 30; // then a search with the bounds below may take as long again
+constexpr int64_t kNarrowBytesMax = 500'000, kNarrowUsMax = 500'000;
+// After this time no more packets of a live stream are read ahead of its pictures to learn their rate.
+constexpr std::chrono::milliseconds kRateWait{2500};
+constexpr std::chrono::milliseconds kRestSlice{20};
+constexpr std::chrono::nanoseconds kStepBehindMax{200'000'000}; // a slow camera needs no longer to be caught up with
+// FFmpeg's own limits are set to this where Interrupt's is meant: it knows the source's pace. FFmpeg takes 35 min at
+// most.
+constexpr const char* kFfmpegWaitsUs = "2000000000";
 // A header may round its film's length, or tell the length without its beginning. A recording that was cut off or that
 // is in fragments tells none; a month is taken, as a damaged time is likely to be farther away.
 constexpr int64_t kPauseSlackNs = 60'000'000'000, kPauseUnsaidNs = int64_t{31} * 24 * 3600 * 1'000'000'000;
@@ -82,21 +93,25 @@ bool begins_as_mp4(const std::string& path) {
 
 const char* name_of(AVMediaType media) { return media == AVMEDIA_TYPE_AUDIO ? "sound" : "video"; }
 
+bool is_list(const std::string& address) {
+  return address.find(".m3u8") != std::string::npos || address.find(".mpd") != std::string::npos;
+}
+
 void set_for_address(const InputSettings& settings, InputOptions& options) {
   const std::string& path = settings.path;
   const double timeout_s = settings.timeout_s;
-  const std::string us = std::to_string(std::llround(timeout_s * 1e6));
   if (begins_with(path, "rtsp://") || begins_with(path, "rtsps://")) {
-    options.set("rtsp_transport", "tcp"); // UDP loses packets, and few firewalls let it through
-    options.set("timeout", us);
+    options.set("rtsp_transport", settings.transport);
+    options.set("timeout", kFfmpegWaitsUs);
   } else if (begins_with(path, "http://") || begins_with(path, "https://")) {
-    options.set("rw_timeout", us);
+    // A list's next segment may be asked for again before the list counts as silent.
+    options.set("rw_timeout", is_list(path) ? std::to_string(std::llround(timeout_s * 1e6)) : kFfmpegWaitsUs);
     options.set("reconnect", settings.reconnects ? "1" : "0");
     options.set("reconnect_delay_max", std::to_string(std::max(1L, std::lround(timeout_s))));
   } else if (begins_with(path, "udp://") || begins_with(path, "rtp://")) {
-    options.set("timeout", us);
+    options.set("timeout", kFfmpegWaitsUs);
   } else {
-    options.set("rw_timeout", us);
+    options.set("rw_timeout", kFfmpegWaitsUs);
   }
 }
 
@@ -145,14 +160,19 @@ Input::Input(const InputSettings& settings, Interrupt& interrupt, Log& log)
 void Input::open_stream() {
   const LogScope scope(log_);
   interrupt_.allow(kind_ == InputKind::address ? settings_.timeout_s : 0);
+  first_.reset();
+  pace_ = {};
   format_ = avformat_alloc_context();
   if (!format_) throw std::bad_alloc();
   format_->opaque = &log_;
   format_->interrupt_callback = interrupt_.callback();
-  format_->probesize = kProbeBytesMax;
-  format_->max_analyze_duration = kProbeUsMax;
+  format_->probesize = is_narrow_ ? kNarrowBytesMax : kProbeBytesMax;
+  format_->max_analyze_duration = is_narrow_ ? kNarrowUsMax : kProbeUsMax;
+  if (is_narrow_) format_->fps_probe_size = 0;
+  interrupt_.watch(&format_);
   try {
     open();
+    has_length_ = kind_ == InputKind::address && reads_one_address() && avio_size(format_->pb) > 0;
     if (has_passed_its_pictures()) {
       avformat_close_input(&format_);
       spool();
@@ -160,12 +180,19 @@ void Input::open_stream() {
     }
     find_stream();
   } catch (...) {
-    avformat_close_input(&format_);
+    close();
     throw;
   }
 }
 
-Input::~Input() { avformat_close_input(&format_); }
+void Input::close() {
+  first_.reset();
+  stream_ = nullptr;
+  interrupt_.watch(nullptr);
+  avformat_close_input(&format_);
+}
+
+Input::~Input() { close(); }
 
 void Input::open() {
   const AVInputFormat* demuxer = nullptr;
@@ -230,6 +257,7 @@ void Input::spool() {
   set_for_address(settings_, options);
   AVIOContext* from = nullptr;
   const AVIOInterruptCB callback = interrupt_.callback();
+  options.set("rw_timeout", std::to_string(std::llround(settings_.timeout_s * 1e6)));
   interrupt_.allow(0); // a large film may take longer; the protocol bounds its silence
   int status = avio_open2(&from, settings_.path.c_str(), AVIO_FLAG_READ, &callback, &options.all);
   try {
@@ -250,46 +278,64 @@ bool Input::knows_pictures() const {
   return said.width > 0 && said.height > 0 && said.format != AV_PIX_FMT_NONE;
 }
 
+// True if the streams and their codecs are known before any packet came.
+bool Input::says_its_streams() const {
+  if (std::string_view(format_->iformat->name) != "rtsp") return false;
+  for (unsigned s = 0; s < format_->nb_streams; ++s)
+    if (format_->streams[s]->codecpar->codec_id == AV_CODEC_ID_NONE) return false;
+  return format_->nb_streams > 0;
+}
+
+// Has FFmpeg find out what the streams are, within bounds of its own. A search that was interrupted may have left the
+// protocol in the middle of a packet: then the input is opened anew, and a shorter search follows.
+int Input::search_streams() {
+  const bool is_address = kind_ == InputKind::address;
+  // The pauses of a format that opens its addresses itself are not seen: it gets the time of the search beside them.
+  const double unseen_s = is_live() && !reads_one_address() ? static_cast<double>(kProbeUsMax) * 1e-6 : 0;
+  interrupt_.allow(is_address ? patience_s() + unseen_s : 0, is_address ? kProbeSecondsMax : 0);
+  const int status = avformat_find_stream_info(format_, nullptr);
+  if (interrupt_.is_asked()) throw std::runtime_error("it was interrupted");
+  return status;
+}
+
 // A live stream may be far from its next key frame, which alone tells the format of its pictures. As long as packets
-// come, it is waited for.
-void Input::wait_for_picture() {
-  const AVCodec* decoder = avcodec_find_decoder(stream_->codecpar->codec_id);
-  const Codec codec(decoder ? avcodec_alloc_context3(decoder) : nullptr);
-  const Frame frame(av_frame_alloc());
-  const Packet packet(av_packet_alloc());
-  if (!frame || !packet) throw std::bad_alloc();
-  if (!codec || avcodec_parameters_to_context(codec.get(), stream_->codecpar) < 0) return;
-  codec->opaque = &log_;
-  codec->thread_count = 1;
-  if (avcodec_open2(codec.get(), decoder, nullptr) < 0) return;
+// come, it is waited for. Packets that can be decoded are kept.
+void Input::read_first_packets() {
+  first_ = std::make_unique<FirstPackets>(*stream_, log_);
+  if (!first_->can_decode() && !knows_pictures()) return;
+  const bool needs_rate = rate().num == 0;
   const auto begun = std::chrono::steady_clock::now();
   for (bool is_told = false;;) {
-    const std::chrono::duration<double> waited = std::chrono::steady_clock::now() - begun;
-    if (!is_told && settings_.say && waited.count() > settings_.timeout_s) {
+    const auto waited = std::chrono::steady_clock::now() - begun;
+    const bool knows = first_->know_pictures();
+    if (knows && (!needs_rate || waited > kRateWait || first_->are_enough())) break;
+    if (!knows && !is_told && settings_.say && waited > std::chrono::duration<double>(settings_.timeout_s)) {
       settings_.say(no_key_frame_words(settings_.path));
       is_told = true;
     }
-    if (waited > kKeyFrameWait)
+    if (!knows && waited > kKeyFrameWait)
       throw std::runtime_error("no key frame came for " + std::to_string(kKeyFrameWait.count()) +
                                " s, and the pictures before one cannot be decoded");
-    const int status = read(packet.get());
+    Packet packet(av_packet_alloc());
+    if (!packet) throw std::bad_alloc();
+    const int status = next_packet(packet.get());
     if (status == AVERROR(EAGAIN)) continue;
-    if (status < 0) throw std::runtime_error(open_words(status, interrupt_));
-    avcodec_send_packet(codec.get(), packet.get());
-    av_packet_unref(packet.get());
-    if (avcodec_receive_frame(codec.get(), frame.get()) < 0) continue;
-    avcodec_parameters_from_context(stream_->codecpar, codec.get());
-    return;
+    if (status < 0 && knows && !interrupt_.is_asked()) break; // read() will meet it again
+    if (status < 0) throw std::runtime_error(loss_words(status));
+    first_->take(std::move(packet));
   }
+  first_->end();
+  is_behind_ = true;
 }
 
 void Input::find_stream() {
-  // FFmpeg ends by itself if the stream goes on, and after its own timeout if it does not.
-  if (is_live()) interrupt_.allow(settings_.timeout_s + static_cast<double>(kProbeUsMax) * 1e-6);
-  interrupt_.begin();
-  const int status = avformat_find_stream_info(format_, nullptr);
-  interrupt_.allow(kind_ == InputKind::address ? settings_.timeout_s : 0);
-  if (interrupt_.is_asked()) throw std::runtime_error("it was interrupted");
+  const bool looks_itself = settings_.media == AVMEDIA_TYPE_VIDEO && says_its_streams();
+  const int status = looks_itself ? 0 : search_streams();
+  if (kind_ == InputKind::address && interrupt_.has_ended()) {
+    if (std::exchange(is_narrow_, true)) throw std::runtime_error(loss_words(status));
+    close();
+    return open_stream();
+  }
   if (settings_.stream >= 0) {
     if (static_cast<unsigned>(settings_.stream) >= format_->nb_streams)
       throw std::invalid_argument("stream " + std::to_string(settings_.stream) + " is not there: it has " +
@@ -308,7 +354,7 @@ void Input::find_stream() {
   for (unsigned s = 0; s < format_->nb_streams; ++s)
     if (format_->streams[s] != stream_) format_->streams[s]->discard = AVDISCARD_ALL;
   if (settings_.media != AVMEDIA_TYPE_VIDEO) return;
-  if (status >= 0 && is_live() && !knows_pictures()) wait_for_picture();
+  if (looks_itself || (status >= 0 && is_live() && !knows_pictures())) read_first_packets();
   check_pictures();
 }
 
@@ -319,25 +365,72 @@ void Input::check_pictures() const {
 }
 
 int Input::read(AVPacket* packet) {
+  if (!first_ || !is_behind_) return next_packet(packet);
+  rest_until(due_);
+  const auto begun = std::chrono::steady_clock::now();
+  const std::chrono::nanoseconds step = std::min(std::chrono::nanoseconds(first_->step_ns()), kStepBehindMax);
+  due_ = begun + step / 2;
+  if (!first_->is_empty()) {
+    const Packet kept = first_->next();
+    av_packet_move_ref(packet, kept.get());
+    return 0;
+  }
+  const int status = next_packet(packet);
+  is_behind_ = std::chrono::steady_clock::now() - begun < step / 4; // else it was waited for
+  return status;
+}
+
+void Input::rest_until(std::chrono::steady_clock::time_point due) const {
   for (;;) {
-    interrupt_.begin();
+    const auto left = due - std::chrono::steady_clock::now();
+    if (left <= left.zero() || interrupt_.is_asked()) return;
+    std::this_thread::sleep_for(std::min<std::chrono::nanoseconds>(left, kRestSlice));
+  }
+}
+
+// How long the next packet may take.
+double Input::patience_s() const {
+  const int64_t timeout_ns = std::llround(settings_.timeout_s * 1e9);
+  return static_cast<double>(is_live() ? pace_.limit_ns(timeout_ns) : timeout_ns) * 1e-9;
+}
+
+int Input::next_packet(AVPacket* packet) {
+  for (;;) {
+    // FFmpeg gives the packets that it still has before the error, and would then go on reading.
+    if (kind_ == InputKind::address && interrupt_.has_ended()) return AVERROR_EXIT;
+    interrupt_.allow(kind_ == InputKind::address ? patience_s() : 0);
+    const auto begun = std::chrono::steady_clock::now();
     const int status = av_read_frame(format_, packet);
-    if (status < 0 || packet->stream_index == stream_->index) return status;
+    if (status < 0) return status;
+    const bool is_ours = packet->stream_index == stream_->index;
+    const bool has_time = is_ours && packet->pts != AV_NOPTS_VALUE;
+    pace_.came(std::chrono::nanoseconds(std::chrono::steady_clock::now() - begun).count(),
+               has_time ? nanoseconds(packet->pts) : INT64_MIN);
+    if (is_ours) return status;
     av_packet_unref(packet);
   }
+}
+
+std::string Input::loss_words(int status) const {
+  if (interrupt_.is_asked()) return "it was interrupted";
+  if (interrupt_.has_ended()) return "nothing came for " + seconds_words(interrupt_.ended_after_ns());
+  // FFmpeg's RTSP says -1 where a packet breaks off.
+  const bool is_broken = status == -1 || status == AVERROR(EIO) || status == AVERROR(EPIPE);
+  if (status == AVERROR_EOF) return "the other side ended it";
+  return is_broken ? "the connection broke off" : error_words(status);
 }
 
 bool Input::has_index() const { return !(format_->iformat->flags & AVFMT_TS_DISCONT); }
 
 bool Input::seek(int64_t ns) {
   if (kind_ == InputKind::pipe) return false;
+  first_.reset();
   const int64_t time = av_rescale_q(ns, {1, 1'000'000'000}, stream_->time_base);
   interrupt_.begin();
   if (avformat_seek_file(format_, stream_->index, INT64_MIN, time, time, 0) >= 0) return true;
   if (is_live() || interrupt_.is_asked()) return false;
   // FFmpeg may have read on in search of the place, or gone to another one: the input's position is unknown.
-  avformat_close_input(&format_);
-  stream_ = nullptr;
+  close();
   open_stream();
   return false;
 }
@@ -347,17 +440,24 @@ bool Input::ends_are_losses() const {
   return begins_with(address, "rtsp") || begins_with(address, "srt");
 }
 
+// False if the format opens addresses itself: lists do, and RTSP.
+bool Input::reads_one_address() const {
+  const std::string_view name = format_->iformat->name;
+  return format_->pb && name != "hls" && name != "dash";
+}
+
 bool Input::is_live() const {
   if (kind_ != InputKind::address) return false;
   const std::string address = format_->url ? format_->url : "";
   for (const char* scheme : {"rtsp", "rtmp", "srt", "udp", "rtp", "tcp"})
     if (begins_with(address, scheme)) return true;
-  return format_->duration == AV_NOPTS_VALUE;
+  return format_->duration == AV_NOPTS_VALUE && !has_length_;
 }
 
 AVRational Input::rate() const {
   const AVRational mean = stream_->avg_frame_rate, least = stream_->r_frame_rate;
-  const AVRational said = mean.num > 0 && mean.den > 0 ? mean : least;
+  const AVRational found = first_ ? first_->rate() : AVRational{0, 1};
+  const AVRational said = mean.num > 0 && mean.den > 0 ? mean : found.num > 0 ? found : least;
   const bool usable = said.num > 0 && said.den > 0 && av_q2d(said) <= 1000 && av_q2d(said) >= 0.001;
   return usable ? said : AVRational{0, 1};
 }
@@ -384,7 +484,9 @@ int64_t Input::pauses_until_ns() const {
 }
 
 int64_t Input::start_ns() const {
-  return stream_->start_time == AV_NOPTS_VALUE ? INT64_MIN : nanoseconds(stream_->start_time);
+  const int64_t kept = first_ ? first_->first_time() : AV_NOPTS_VALUE;
+  const int64_t time = kept != AV_NOPTS_VALUE ? kept : stream_->start_time;
+  return time == AV_NOPTS_VALUE ? INT64_MIN : nanoseconds(time);
 }
 
 int64_t Input::nanoseconds(int64_t time) const { return av_rescale_q(time, stream_->time_base, {1, 1'000'000'000}); }

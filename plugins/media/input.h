@@ -2,6 +2,7 @@
 // video.writer copies.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -10,8 +11,10 @@
 
 #include "plugins/media/av.h"
 #include "plugins/media/byte_stream.h"
+#include "plugins/media/first_packets.h"
 #include "plugins/media/interrupt.h"
 #include "plugins/media/log.h"
+#include "plugins/media/pace.h"
 #include "plugins/media/spooled_file.h"
 
 namespace millrace::media {
@@ -27,11 +30,12 @@ std::string no_key_frame_words(const std::string& path);
 
 struct InputSettings {
   std::string path;
-  std::string format;                     // FFmpeg's name of a demuxer; "": by the content
-  int stream = -1;                        // FFmpeg's number of the stream; -1: the best of `media`
-  double timeout_s = 5;                   // for addresses: how long a call may wait
+  std::string format;   // FFmpeg's name of a demuxer; "": by the content
+  int stream = -1;      // FFmpeg's number of the stream; -1: the best of `media`
+  double timeout_s = 5; // for addresses: how long they may be silent; a live one is given more, see Pace
   AVMediaType media = AVMEDIA_TYPE_VIDEO; // or sound
   bool reconnects = true;                 // FFmpeg may ask an HTTP server again in the middle of a file
+  std::string transport = "tcp";          // RTSP takes this, or "udp"
   std::function<void(const std::string& sentence)> say = {}; // for what a person should know while it is opened
 };
 
@@ -48,6 +52,8 @@ class Input {
   // Reads the next packet of the stream. Returns 0, AVERROR_EOF, or another error; after some of those (damage) reading
   // may go on.
   int read(AVPacket* packet);
+  // Words for a read() that failed, or gave AVERROR_EOF, and was followed by no other call.
+  std::string loss_words(int status) const;
   // Goes to the last key picture at or before this time of the stream, in nanoseconds of its own base; without an index
   // only near it. False if the input cannot do that: then it is opened anew and stands at its beginning, which throws
   // as the constructor does. A pipe and a live stream stay at their position.
@@ -80,9 +86,16 @@ class Input {
  private:
   void open_stream();
   void open();
+  void close();
+  int search_streams();
   void find_stream();
   bool knows_pictures() const;
-  void wait_for_picture();
+  bool says_its_streams() const;
+  bool reads_one_address() const;
+  void read_first_packets();
+  double patience_s() const;
+  int next_packet(AVPacket* packet);
+  void rest_until(std::chrono::steady_clock::time_point due) const;
   void check_pictures() const;
   bool has_passed_its_pictures() const;
   void spool();
@@ -95,6 +108,14 @@ class Input {
   std::unique_ptr<SpooledFile> spooled_; // a film of a server that cannot jump
   AVFormatContext* format_ = nullptr;
   AVStream* stream_ = nullptr;
+  std::unique_ptr<FirstPackets> first_; // live streams have them
+  // True while packets wait that were read ahead, or that came meanwhile. They are given twice as fast as they came: a
+  // burst would be more than a live stream's readers keep.
+  bool is_behind_ = false;
+  std::chrono::steady_clock::time_point due_; // for the next of them
+  Pace pace_;
+  bool has_length_ = false; // a server has said how many bytes there are
+  bool is_narrow_ = false;  // opened again after a search that took too long
 };
 
 } // namespace millrace::media

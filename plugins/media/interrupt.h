@@ -26,18 +26,34 @@ class Interrupt {
   void clear() { own_.store(false, std::memory_order_relaxed); }
   bool is_asked() const { return asked_.load(std::memory_order_relaxed); }
 
-  // From now on a call may wait this long; 0: for ever.
-  void allow(double seconds) {
-    timeout_ = std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(seconds));
-    begun_ = Clock::now();
+  // From now on a call may wait this long, and all calls together `in_all_s`; 0: for ever.
+  void allow(double seconds, double in_all_s = 0) {
+    timeout_ = in_ticks(seconds);
+    in_all_ = in_ticks(in_all_s);
+    allowed_ = Clock::now();
+    begin();
   }
-  // Starts the same time again, from now.
+  // Starts the time of a call again, from now.
   void begin() { begun_ = Clock::now(); }
+  // A format is opened: bytes that it reads start the time of a call again. The pointer is read at each look and may be
+  // null; null ends this.
+  void watch(AVFormatContext* const* format) {
+    watched_ = format;
+    seen_bytes_ = 0;
+    if (format) has_ended_ = false;
+  }
   // The reason why a waiting call should end now, if any.
   Why why() const {
     if (is_asked()) return Why::asked;
-    return timeout_ > Clock::duration::zero() && Clock::now() - begun_ > timeout_ ? Why::late : Why::none;
+    const Clock::time_point now = Clock::now();
+    const bool is_silent = timeout_ > Clock::duration::zero() && now - begun_ > timeout_;
+    const bool is_long = in_all_ > Clock::duration::zero() && now - allowed_ > in_all_;
+    return is_silent || is_long ? Why::late : Why::none;
   }
+  // True if a call of the watched format was ended. Its protocol may be in the middle of a packet, so it is of no use.
+  bool has_ended() const { return has_ended_; }
+  // The limit with which it was ended.
+  int64_t ended_after_ns() const { return ended_after_.count(); }
 
   // Words for a call that failed with this status; "" if we did not end it.
   std::string words(int status) const {
@@ -47,15 +63,35 @@ class Interrupt {
   }
 
   AVIOInterruptCB callback() {
-    return {[](void* self) { return static_cast<const Interrupt*>(self)->why() == Why::none ? 0 : 1; }, this};
+    return {[](void* self) { return static_cast<Interrupt*>(self)->look() ? 1 : 0; }, this};
   }
 
  private:
   using Clock = std::chrono::steady_clock;
+
+  static Clock::duration in_ticks(double seconds) {
+    return std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(seconds));
+  }
+
+  bool look() {
+    const AVFormatContext* format = watched_ ? *watched_ : nullptr;
+    if (const int64_t bytes = format && format->pb ? format->pb->bytes_read : 0; bytes > seen_bytes_) {
+      seen_bytes_ = bytes;
+      begun_ = Clock::now();
+    }
+    if (why() == Why::none) return false;
+    if (!has_ended_) ended_after_ = timeout_;
+    return has_ended_ = true;
+  }
+
   std::atomic<bool> own_{false};
   const std::atomic<bool>& asked_ = own_;
-  Clock::duration timeout_{};
-  Clock::time_point begun_ = Clock::now();
+  Clock::duration timeout_{}, in_all_{};
+  Clock::time_point begun_ = Clock::now(), allowed_ = begun_;
+  AVFormatContext* const* watched_ = nullptr;
+  int64_t seen_bytes_ = 0;
+  bool has_ended_ = false;
+  std::chrono::nanoseconds ended_after_{};
 };
 
 } // namespace millrace::media

@@ -37,8 +37,9 @@ constexpr const char* kVideoFileManual = &R"(
 Plays the pictures of a video in their order, one a tick, and ends with it.
 
 `path` is a file, a folder of segments (played one after another, in natural order), `-` for the
-standard input, a FIFO, or an address that FFmpeg's libraries know: http, https, rtsp (over TCP),
-hls, rtmp, srt, udp. A pipe whose content does not show its format needs `format`, by FFmpeg's name.
+standard input, a FIFO, or an address that FFmpeg's libraries know: http, https, rtsp, hls, rtmp,
+srt, udp. A pipe whose content does not show its format needs `format`, by FFmpeg's name. RTSP comes
+over TCP, or with `transport=udp` in packets of UDP, some of which may be lost.
 
 Pictures come in the file's own pixel format, with its matrix, range, primaries, transfer and the
 shape of its pixels. The plan adds a step if a reader needs another format, or if the file asks for
@@ -54,10 +55,11 @@ Times that do not rise are mended and counted. `start` and `end` choose a part, 
 picture, in seconds of the file (not of a folder). `speed` 2 shows it twice as fast. With `loop` it
 begins again at its end and the stream has no end.
 
-Damage is skipped, counted and reported once with its place; `on_damage=fail` makes it an error. An
-address is live: it cannot be slowed, and a call waits for `timeout` at most. A lost connection is
-opened again, with growing pauses, for `reconnect` at most. An input that cannot be opened is
-refused before anything runs.
+Damage is skipped, counted and reported once with its place; `on_damage=fail` makes it an error. A
+live address cannot be slowed. An address that is silent for `timeout` is lost; a live one gets 30 s
+before its second picture, and then three times the longest of its last pauses, so that slow cameras
+work. A lost connection is opened again, with growing pauses, for `reconnect` at most. An input that
+cannot be opened is refused before anything runs.
 
 The report counts pictures_copied (the decoder brought memory of its own), pictures_converted,
 pictures_lost, pictures_damaged (shown, with what could be read), packets_damaged, times_mended and
@@ -71,15 +73,12 @@ constexpr size_t kSeeksMax = 3;            // each seek goes further before `sta
 constexpr int kDamageInARowMax = 256;      // after this many failed reads in a row nothing more will come
 constexpr ptrdiff_t kOffsetUnit = 64;      // readers expect rows to begin at multiples of it
 constexpr const char* kScaling = "; `sizes: fit` or `sizes: stretch` would scale it";
+constexpr int kFastFrom = 10; // pictures a second, from which on a live stream is decoded on several threads at a time
 constexpr std::chrono::milliseconds kPauseFirst{250}, kPauseMost{5000}, kSlice{50};
 
 std::string in_words(uint32_t width, uint32_t height) { return std::to_string(width) + " × " + std::to_string(height); }
 
-std::string seconds_words(int64_t ns) {
-  const int64_t ms = ns / 1'000'000;
-  std::string fraction = std::to_string(ms % 1000);
-  return std::to_string(ms / 1000) + "." + std::string(3 - fraction.size(), '0') + fraction + " s";
-}
+bool is_fast(AVRational rate) { return rate.num > 0 && av_cmp_q(rate, {kFastFrom, 1}) >= 0; }
 
 int64_t duration_of(const AVFrame& frame) {
 #if LIBAVUTIL_VERSION_INT >= AV_VERSION_INT(58, 2, 100)
@@ -206,13 +205,15 @@ class VideoFile final : public Handler, private BlockLender {
     try {
       input_ = std::make_unique<Input>(settings_of(file), interrupt_, log_);
       const bool crops_exactly = input_->kind() != InputKind::file; // only a file can be looked at beforehand
-      decoder_ =
-          std::make_unique<Decoder>(input_->stream(), DecoderSettings{*threads_, *decoder_name_, crops_exactly}, log_);
+      DecoderSettings settings{*threads_, *decoder_name_, crops_exactly};
+      settings.is_prompt = input_->is_live() && !is_fast(input_->rate());
+      decoder_ = std::make_unique<Decoder>(input_->stream(), settings, log_);
     } catch (const std::invalid_argument&) {
       throw; // the message names a wrong parameter
     } catch (const std::runtime_error& error) {
       throw cannot_read(files_[file], error.what());
     }
+    opened_ = std::chrono::steady_clock::now();
     if (!frame_) frame_.reset(av_frame_alloc());
     if (!packet_) packet_.reset(av_packet_alloc());
     if (!frame_ || !packet_) throw std::bad_alloc();
@@ -225,7 +226,8 @@ class VideoFile final : public Handler, private BlockLender {
   }
 
   InputSettings settings_of(size_t file) const {
-    InputSettings settings{files_[file], *format_, *stream_, *timeout_, AVMEDIA_TYPE_VIDEO, *reconnect_ > 0, {}};
+    InputSettings settings{files_[file],       *format_,        *stream_,    *timeout_,
+                           AVMEDIA_TYPE_VIDEO, *reconnect_ > 0, *transport_, {}};
     settings.say = [this](const std::string& sentence) { log(MR_LOG_WARNING, sentence); };
     return settings;
   }
@@ -389,7 +391,7 @@ class VideoFile final : public Handler, private BlockLender {
     if (status == AVERROR(EAGAIN)) return {};
     if (input_->kind() == InputKind::address && (status != AVERROR_EOF || was_cut())) {
       lost_ = status; // acted on once the decoder has given its pictures
-      lost_in_time_ = interrupt_.why() != Interrupt::Why::late;
+      lost_words_ = input_->loss_words(status);
       at_end_ = true;
       return {};
     }
@@ -406,7 +408,8 @@ class VideoFile final : public Handler, private BlockLender {
   // Packets come, and no picture.
   void tell_kept_waiting() {
     if (input_->kind() != InputKind::address || is_told_.kept_waiting) return;
-    if (std::chrono::steady_clock::now() - last_picture_ < std::chrono::duration<double>(*timeout_)) return;
+    const auto since = std::max(last_picture_, opened_);
+    if (std::chrono::steady_clock::now() - since < std::chrono::duration<double>(*timeout_)) return;
     if (taken_ > 0 && !is_lost_) return;
     is_told_.kept_waiting = true;
     log(MR_LOG_WARNING, no_key_frame_words(files_[file_]));
@@ -467,7 +470,7 @@ class VideoFile final : public Handler, private BlockLender {
 
   // Called when the file has given all its pictures.
   std::optional<Step> go_on_after_end() {
-    if (lost_ != 0) return reconnect(std::exchange(lost_, 0));
+    if (std::exchange(lost_, 0) != 0) return reconnect();
     if (skips_until_ns_ > 0 && seeks_ <= kSeeksMax && input_->kind() != InputKind::pipe) {
       at_end_ = false; // the seek landed after the last key picture
       decoder_->flush();
@@ -566,13 +569,11 @@ class VideoFile final : public Handler, private BlockLender {
   }
 
   // Opens a lost connection again, for `reconnect` at most.
-  std::optional<Step> reconnect(int status) {
+  std::optional<Step> reconnect() {
     const auto now = std::chrono::steady_clock::now();
     if (!std::exchange(is_lost_, true))
       lost_since_ = now; // until a picture comes: a connection without pictures still counts as lost
-    std::string why = !lost_in_time_          ? "nothing came for " + seconds_words(in_ns(*timeout_))
-                      : status == AVERROR_EOF ? "the other side ended it"
-                                              : error_words(status);
+    std::string why = lost_words_;
     if (*reconnect_ == 0) throw cannot_read(files_[file_], "the connection was lost: " + why);
     const bool was_live = input_->is_live();
     const int64_t reached = reached_ns_, longest = longest_step_ns_;
@@ -761,6 +762,7 @@ class VideoFile final : public Handler, private BlockLender {
   Param<std::string> sizes_{*this, "sizes", "refuse", "what happens to a picture of another size than the first",
                             choices({"refuse", "fit", "stretch"})};
   Param<double> timeout_{*this, "timeout", 5.0, "how long an address may be silent", range(0.1, 3600), seconds};
+  Param<std::string> transport_{*this, "transport", "tcp", "how RTSP brings its packets", choices({"tcp", "udp"})};
   Param<double> reconnect_{*this,       "reconnect", 30.0, "how long a lost connection is opened again; 0: not at all",
                            at_least(0), seconds};
 
@@ -801,11 +803,11 @@ class VideoFile final : public Handler, private BlockLender {
   int64_t position_ = -1;          // byte position of the last packet
   int64_t longest_step_ns_ = 0;    // between two pictures of the file
   int damage_in_a_row_ = 0;
-  int lost_ = 0;             // FFmpeg's error with which the connection was lost; 0: it holds
-  bool lost_in_time_ = true; // an error came before `timeout` was over
+  int lost_ = 0; // FFmpeg's error with which the connection was lost; 0: it holds
+  std::string lost_words_;
   bool at_end_ = false, is_cut_short_ = false;
   bool is_lost_ = false; // the connection was lost, and no picture has come since
-  std::chrono::steady_clock::time_point last_picture_, lost_since_;
+  std::chrono::steady_clock::time_point opened_, last_picture_, lost_since_;
   struct Told {
     bool damage = false, gap = false, interlaced = false, times = false, seek = false, cut_off = false, shape = false,
          size = false, kept_waiting = false;

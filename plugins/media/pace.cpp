@@ -1,0 +1,26 @@
+// Keeps the last pauses of a source; see pace.h.
+#include "plugins/media/pace.h"
+
+#include <algorithm>
+#include <iterator>
+#include <utility>
+
+namespace millrace::media {
+
+void Pace::came(int64_t waited_ns, int64_t time_ns) {
+  // A reader that is slower than the source does not wait, but the packets' times still tell the pause.
+  int64_t step_ns = 0;
+  if (time_ns != INT64_MIN) {
+    const int64_t before_ns = std::exchange(last_time_ns_, time_ns);
+    if (before_ns != INT64_MIN && time_ns / 2 - before_ns / 2 < kLearnedMaxNs) step_ns = time_ns - before_ns;
+  }
+  pauses_ns_[count_++ % kPauses] = std::max(waited_ns, step_ns);
+}
+
+int64_t Pace::limit_ns(int64_t timeout_ns) const {
+  if (count_ < 2) return std::max(timeout_ns, kFirstWaitNs);
+  const int64_t longest_ns = *std::max_element(std::begin(pauses_ns_), std::end(pauses_ns_));
+  return std::max(timeout_ns, kPatience * std::min(longest_ns, kLearnedMaxNs / kPatience));
+}
+
+} // namespace millrace::media
