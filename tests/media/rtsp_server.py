@@ -1,7 +1,9 @@
 #!/usr/bin/env python3
-"""An RTSP server on 127.0.0.1 for network.py: /film plays a file once, /camera has no end.
+"""An RTSP server on 127.0.0.1 for network.py and cameras.py: /film plays a file once, /camera has no end.
 
 usage: rtsp_server.py FILM_MP4 PORT     (0: any; the port that it has is printed)
+
+/CODEC_RATE, as in /h265_3, is a camera of so many pictures a second.
 
 It ends with its standard input, so that it outlives nobody. Exit code 77: GStreamer's server is not installed.
 """
@@ -19,6 +21,19 @@ except (ImportError, ValueError) as missing:
 
 CAMERA = ("videotestsrc is-live=true pattern=ball ! video/x-raw,format=I420,width=96,height=64,framerate=25/1 ! jpegenc ! "
           "rtpjpegpay name=pay0 pt=26")
+PAYERS = {"mjpeg": "jpegenc ! rtpjpegpay name=pay0 pt=26",
+          "h264": "x264enc tune=zerolatency ! rtph264pay name=pay0 pt=96 config-interval=-1",
+          "h265": "x265enc tune=zerolatency speed-preset=ultrafast ! rtph265pay name=pay0 pt=96 config-interval=-1"}
+RATES = (1, 3, 60)
+
+
+def cameras():
+    """A path and a line for each codec that is there, and each rate."""
+    for codec, line in PAYERS.items():
+        if all(Gst.ElementFactory.find(part.split()[0]) for part in line.split(" ! ")):
+            for rate in RATES:
+                source = f"videotestsrc is-live=true pattern=ball ! video/x-raw,format=I420,width=96,height=64,framerate={rate}/1"
+                yield f"/{codec}_{rate}", f"{source} ! {line}"
 
 
 def main():
@@ -30,7 +45,8 @@ def main():
     server = GstRtspServer.RTSPServer()
     server.set_address("127.0.0.1")
     server.set_service(sys.argv[2])
-    for path, line in (("/film", f'filesrc location="{sys.argv[1]}" ! qtdemux ! rtph264pay name=pay0 pt=96'), ("/camera", CAMERA)):
+    film = f'filesrc location="{sys.argv[1]}" ! qtdemux ! rtph264pay name=pay0 pt=96'
+    for path, line in (("/film", film), ("/camera", CAMERA), *cameras()):
         factory = GstRtspServer.RTSPMediaFactory()
         factory.set_launch(f"( {line} )")
         server.get_mount_points().add_factory(path, factory)
