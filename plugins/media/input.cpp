@@ -17,6 +17,7 @@ extern "C" {
 #include <cmath>
 #include <cstdio>
 #include <cstdlib>
+#include <cstring>
 #include <new>
 #include <stdexcept>
 #include <string_view>
@@ -57,6 +58,17 @@ class InputOptions {
 bool begins_with(const std::string& text, const char* start) { return text.rfind(start, 0) == 0; }
 
 std::string errno_words(int code) { return std::generic_category().message(code); }
+
+bool may_be_list(const std::string& url) {
+  if (begins_with(url, "http://") || begins_with(url, "https://")) return true;
+  constexpr const char* kFile = "file:";
+  if (!begins_with(url, kFile)) return false;
+  char head[16] = {};
+  const int file = ::open(url.c_str() + std::strlen(kFile), O_RDONLY | O_CLOEXEC);
+  const ssize_t count = file < 0 ? 0 : ::read(file, head, sizeof head);
+  if (file >= 0) ::close(file);
+  return count > 0 && begins_as_list({head, static_cast<size_t>(count)});
+}
 
 // Replaces error words of libavformat that say little.
 std::string open_words(int status, const Interrupt& interrupt) {
@@ -174,7 +186,7 @@ void Input::open_stream() {
     open();
     has_length_ = kind_ == InputKind::address && reads_one_address() && avio_size(format_->pb) > 0;
     if (has_passed_its_pictures()) {
-      avformat_close_input(&format_);
+      close();
       spool();
       return open_stream();
     }
@@ -183,6 +195,7 @@ void Input::open_stream() {
     close();
     throw;
   }
+  if (list_) list_->is_open();
 }
 
 void Input::close() {
@@ -190,6 +203,8 @@ void Input::close() {
   stream_ = nullptr;
   interrupt_.watch(nullptr);
   avformat_close_input(&format_);
+  list_.reset();
+  avio_closep(&io_);
 }
 
 Input::~Input() { close(); }
@@ -219,9 +234,11 @@ void Input::open() {
     throw std::runtime_error(
         "standard input is a terminal; expected a pipe or a file, as in `millrace run … < in.mkv`");
   const std::string before = refused_size(log_); // from an earlier file of a folder
+  int status = may_be_list(url) ? open_bytes(url, &options.all) : 0;
   // On failure FFmpeg frees the context.
-  const int status = avformat_open_input(&format_, url.c_str(), demuxer, &options.all);
+  if (status >= 0) status = avformat_open_input(&format_, url.c_str(), demuxer, &options.all);
   if (status >= 0) return;
+  if (list_) throw std::runtime_error(list_->words_for_refusal(open_words(status, interrupt_)));
   const std::string size = refused_size(log_);
   if (is_piped && bytes_->count() == 0 && !interrupt_.is_asked())
     throw std::runtime_error("nothing came from it; expected a video, as in `millrace run … < in.mkv`");
@@ -230,6 +247,24 @@ void Input::open() {
         "the file is damaged: its index (moov) is missing, as if a recording was not finished or "
         "the file is cut off");
   throw std::runtime_error(size != before ? size : open_words(status, interrupt_));
+}
+
+// Opens a file before FFmpeg looks at it, because a list has to be known before its segments are opened.
+int Input::open_bytes(const std::string& url, AVDictionary** options) {
+  const AVIOInterruptCB callback = interrupt_.callback();
+  if (const int status = avio_open2(&io_, url.c_str(), AVIO_FLAG_READ, &callback, options); status < 0) return status;
+  format_->pb = io_;
+  char head[16];
+  const int count = avio_read(io_, reinterpret_cast<unsigned char*>(head), sizeof head);
+  if (avio_seek(io_, 0, SEEK_SET) < 0) return AVERROR(EIO);
+  if (count <= 0 || !begins_as_list({head, static_cast<size_t>(count)})) return 0;
+  // FFmpeg lets a list open what its own way allows: a file no address, and an address no file.
+  format_->protocol_whitelist = av_strdup(io_->protocol_whitelist ? io_->protocol_whitelist : "");
+  const HlsSettings settings{kind_ == InputKind::address ? settings_.timeout_s : 0, settings_.retry_s,
+                             settings_.any_names, settings_.say};
+  list_ = std::make_unique<HlsReader>(*format_, url, std::exchange(io_, nullptr), settings, interrupt_, log_);
+  list_->set_options(options);
+  return 0;
 }
 
 // True if the index of an MP4 was found after its pictures, and the input cannot go back to them.
@@ -345,6 +380,7 @@ void Input::find_stream() {
       throw std::invalid_argument("stream " + std::to_string(settings_.stream) + " is no " + name_of(settings_.media));
   } else {
     const int best = av_find_best_stream(format_, settings_.media, -1, -1, nullptr, 0);
+    if (best < 0 && list_ && !list_->failure().empty()) throw std::runtime_error(list_->failure());
     if (best < 0 && status < 0) throw std::runtime_error(open_words(status, interrupt_));
     if (best < 0)
       throw std::runtime_error(std::string("there is no ") + name_of(settings_.media) + " in it" +
@@ -399,6 +435,7 @@ int Input::next_packet(AVPacket* packet) {
     // FFmpeg gives the packets that it still has before the error, and would then go on reading.
     if (kind_ == InputKind::address && interrupt_.has_ended()) return AVERROR_EXIT;
     interrupt_.allow(kind_ == InputKind::address ? patience_s() : 0);
+    if (list_) list_->begin_wait();
     const auto begun = std::chrono::steady_clock::now();
     const int status = av_read_frame(format_, packet);
     if (status < 0) return status;
@@ -406,6 +443,7 @@ int Input::next_packet(AVPacket* packet) {
     const bool has_time = is_ours && packet->pts != AV_NOPTS_VALUE;
     pace_.came(std::chrono::nanoseconds(std::chrono::steady_clock::now() - begun).count(),
                has_time ? nanoseconds(packet->pts) : INT64_MIN);
+    if (is_ours && list_) list_->settle(*packet, *stream_);
     if (is_ours) return status;
     av_packet_unref(packet);
   }
@@ -427,7 +465,11 @@ bool Input::seek(int64_t ns) {
   first_.reset();
   const int64_t time = av_rescale_q(ns, {1, 1'000'000'000}, stream_->time_base);
   interrupt_.begin();
-  if (avformat_seek_file(format_, stream_->index, INT64_MIN, time, time, 0) >= 0) return true;
+  const bool can_seek = !list_ || list_->can_seek();
+  if (can_seek && avformat_seek_file(format_, stream_->index, INT64_MIN, time, time, 0) >= 0) {
+    if (list_) list_->moved();
+    return true;
+  }
   if (is_live() || interrupt_.is_asked()) return false;
   // FFmpeg may have read on in search of the place, or gone to another one: the input's position is unknown.
   close();
@@ -446,11 +488,18 @@ bool Input::reads_one_address() const {
   return format_->pb && name != "hls" && name != "dash";
 }
 
+bool Input::is_cut_short() const {
+  AVIOContext* const io = list_ ? nullptr : io_;
+  return io && avio_feof(io) && avio_tell(io) < avio_size(io);
+}
+
 bool Input::is_live() const {
+  if (list_) return list_->is_live();
   if (kind_ != InputKind::address) return false;
   const std::string address = format_->url ? format_->url : "";
   for (const char* scheme : {"rtsp", "rtmp", "srt", "udp", "rtp", "tcp"})
     if (begins_with(address, scheme)) return true;
+  // A file whose length the server says waits, also if the server cannot jump in it.
   return format_->duration == AV_NOPTS_VALUE && !has_length_;
 }
 
@@ -463,6 +512,7 @@ AVRational Input::rate() const {
 }
 
 int64_t Input::duration_ns() const {
+  if (list_) return list_->duration_ns(*stream_);
   if (stream_->duration > 0 && stream_->duration != AV_NOPTS_VALUE) return nanoseconds(stream_->duration);
   // The format's duration is that of its longest stream, so it is used only if there is one stream.
   return format_->nb_streams == 1 && format_->duration > 0 ? format_->duration * 1000 : 0;

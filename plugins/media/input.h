@@ -12,6 +12,7 @@
 #include "plugins/media/av.h"
 #include "plugins/media/byte_stream.h"
 #include "plugins/media/first_packets.h"
+#include "plugins/media/hls_reader.h"
 #include "plugins/media/interrupt.h"
 #include "plugins/media/log.h"
 #include "plugins/media/pace.h"
@@ -37,6 +38,8 @@ struct InputSettings {
   bool reconnects = true;                 // FFmpeg may ask an HTTP server again in the middle of a file
   std::string transport = "tcp";          // RTSP takes this, or "udp"
   std::function<void(const std::string& sentence)> say = {}; // for what a person should know while it is opened
+  double retry_s = 0;     // for a list: how long a server that has gone is asked again
+  bool any_names = false; // for a list: its segments and keys may have any names
 };
 
 // One opening of one input. Used by one thread, except the Interrupt, which must outlive it.
@@ -65,6 +68,10 @@ class Input {
   const AVFormatContext& format() const { return *format_; }
   // True if the source does not wait: pictures that are not read in time are lost.
   bool is_live() const;
+  // The list that names the input's files; null: it is none.
+  HlsReader* list() const { return list_.get(); }
+  // True if the server has said how long the file is, and it ended before that.
+  bool is_cut_short() const;
   // True for protocols that do not signal the end of a stream of unknown length: there an end is a lost connection.
   bool ends_are_losses() const;
   // Pictures a second; 0/1: not known.
@@ -86,6 +93,7 @@ class Input {
  private:
   void open_stream();
   void open();
+  int open_bytes(const std::string& url, AVDictionary** options);
   void close();
   int search_streams();
   void find_stream();
@@ -106,6 +114,8 @@ class Input {
   Log& log_;
   std::unique_ptr<ByteStream> bytes_;    // for a pipe
   std::unique_ptr<SpooledFile> spooled_; // a film of a server that cannot jump
+  AVIOContext* io_ = nullptr;            // a file that was opened before its kind was known
+  std::unique_ptr<HlsReader> list_;
   AVFormatContext* format_ = nullptr;
   AVStream* stream_ = nullptr;
   std::unique_ptr<FirstPackets> first_; // live streams have them

@@ -7,6 +7,7 @@
 #include <filesystem>
 #include <memory>
 #include <optional>
+#include <set>
 #include <stdexcept>
 #include <string>
 #include <string_view>
@@ -25,6 +26,7 @@ extern "C" {
 #include "plugins/media/frame_copy.h"
 #include "plugins/media/frame_scale.h"
 #include "plugins/media/input.h"
+#include "plugins/media/list_pace.h"
 #include "plugins/media/media_times.h"
 #include "plugins/media/mp4_boxes.h"
 #include "plugins/media/segment_folder.h"
@@ -61,9 +63,12 @@ before its second picture, and then three times the longest of its last pauses, 
 work. A lost connection is opened again, with growing pauses, for `reconnect` at most. An input that
 cannot be opened is refused before anything runs.
 
+An HLS list ends where it says so, and each segment that does not come is told. A live list is given
+at its own times, and waits: only pictures that are late by more than `buffer` are dropped.
+
 The report counts pictures_copied (the decoder brought memory of its own), pictures_converted,
-pictures_lost, pictures_damaged (shown, with what could be read), packets_damaged, times_mended and
-reconnects.
+pictures_lost, pictures_damaged (shown, with what could be read), packets_damaged, times_mended,
+segments_missing, pictures_late and reconnects.
 
     video.file path=media/vtest.avi ! image.blur sigma=2 ! null.sink
 )"[1];
@@ -72,6 +77,7 @@ constexpr AVRational kRateFallback{25, 1}; // for a file without a rate: the mos
 constexpr size_t kSeeksMax = 3;            // each seek goes further before `start`
 constexpr int kDamageInARowMax = 256;      // after this many failed reads in a row nothing more will come
 constexpr ptrdiff_t kOffsetUnit = 64;      // readers expect rows to begin at multiples of it
+constexpr size_t kMissingToldMax = 8;      // segments of a list; a server that is half empty has thousands
 constexpr const char* kScaling = "; `sizes: fit` or `sizes: stretch` would scale it";
 constexpr int kFastFrom = 10; // pictures a second, from which on a live stream is decoded on several threads at a time
 constexpr std::chrono::milliseconds kPauseFirst{250}, kPauseMost{5000}, kSlice{50};
@@ -106,9 +112,10 @@ class VideoFile final : public Handler, private BlockLender {
 
   void probe(Facts& facts) override {
     begin();
-    if (has_rate_ || !input_->is_live()) set_rate(facts);
-    if (input_->is_live()) facts.live();
-    if (input_->kind() != InputKind::file) facts.waits();
+    const bool is_live = input_->is_live() && !keeps_buffer();
+    if (has_rate_ || !is_live) set_rate(facts);
+    if (is_live) facts.live();
+    if (input_->kind() != InputKind::file || input_->is_live()) facts.waits();
     announced_ = input_->picture_count(is_counted_);
     const bool whole = *start_ == 0 && *end_ == 0 && files_.size() == 1;
     if (!*loop_ && whole && announced_ > 0 && !input_->is_live()) facts.tick_count(announced_);
@@ -137,6 +144,11 @@ class VideoFile final : public Handler, private BlockLender {
     times_.trusts_until(input_->pauses_until_ns());
     last_picture_ = std::chrono::steady_clock::now();
     is_told_ = {};
+    told_missing_.clear();
+    missing_ns_ = 0;
+    paces_ = input_->list() && input_->is_live();
+    pace_ = ListPace(in_ns(*buffer_));
+    read_ns_ = 0;
   }
 
   void process(Tick& tick, Cpu&) {
@@ -144,7 +156,7 @@ class VideoFile final : public Handler, private BlockLender {
     // If the last call failed with nothing open, the next file of the folder is tried; without a next file the stream
     // ends.
     if (!decoder_ && file_ + 1 >= files_.size()) return tick.end();
-    switch (decoder_ || reopen(file_ + 1) ? advance() : interrupted()) {
+    switch (decoder_ || reopen(file_ + 1) ? advance_in_time() : interrupted()) {
       case Step::end: return tick.end();
       case Step::interrupted: return tick.end();
       case Step::picture: return give_picture(tick);
@@ -174,7 +186,7 @@ class VideoFile final : public Handler, private BlockLender {
     open(0);
     read_formats();
     find_shown_size();
-    taken_ = 0;
+    taken_ = taken_of_file_ = 0;
   }
 
   void close() {
@@ -229,6 +241,8 @@ class VideoFile final : public Handler, private BlockLender {
     InputSettings settings{files_[file],       *format_,        *stream_,    *timeout_,
                            AVMEDIA_TYPE_VIDEO, *reconnect_ > 0, *transport_, {}};
     settings.say = [this](const std::string& sentence) { log(MR_LOG_WARNING, sentence); };
+    settings.retry_s = *reconnect_;
+    settings.any_names = *any_names_;
     return settings;
   }
 
@@ -343,6 +357,37 @@ class VideoFile final : public Handler, private BlockLender {
 
   // ---- reading
 
+  // A live list keeps its pictures on the server for a while, so it need not be read at once.
+  bool keeps_buffer() const { return input_->list() && *buffer_ > 0; }
+
+  // As advance(), and finds the picture's time. The pictures of a live list are waited for until they are due.
+  Step advance_in_time() {
+    for (;;) {
+      if (const Step step = advance(); step != Step::picture) return step;
+      time_ = times_.next(container_ns_);
+      const int64_t said = duration_of(*frame_);
+      duration_ns_ = said > 0 ? input_->nanoseconds(said) : 0;
+      times_.last_lasts(duration_ns_);
+      if (!paces_) return Step::picture;
+      const auto now = std::chrono::steady_clock::now();
+      const bool is_far_ahead = input_->list() && input_->list()->is_far_ahead(input_->stream());
+      const ListPace::Choice choice =
+          pace_.next(now.time_since_epoch().count(), time_.ns, std::exchange(read_ns_, 0), is_far_ahead);
+      if (!choice.is_dropped)
+        return rest_until(now + std::chrono::nanoseconds(choice.wait_ns)) ? Step::picture : interrupted();
+      note_late(choice.late_ns);
+      av_frame_unref(frame_.get());
+    }
+  }
+
+  void note_late(int64_t late_ns) {
+    count("pictures_late");
+    if (!std::exchange(is_told_.late, true))
+      log(MR_LOG_WARNING, "the pipeline is slower than the live list: after " + seconds_words(reached_ns_) +
+                              " a picture is " + seconds_words(late_ns) +
+                              " late; those later than `buffer` are dropped and counted");
+  }
+
   // Moves the next picture to be shown into frame_.
   Step advance() {
     for (;;) {
@@ -377,7 +422,8 @@ class VideoFile final : public Handler, private BlockLender {
       decoder_->send(nullptr);
       return {};
     }
-    const int status = std::exchange(has_packet_, false) ? 0 : input_->read(packet_.get());
+    const int status = std::exchange(has_packet_, false) ? 0 : read();
+    if (input_->list()) note_list(*input_->list());
     if (status == 0) {
       position_ = packet_->pos;
       tell_kept_waiting();
@@ -389,7 +435,8 @@ class VideoFile final : public Handler, private BlockLender {
     }
     if (interrupt_.is_asked()) return interrupted();
     if (status == AVERROR(EAGAIN)) return {};
-    if (input_->kind() == InputKind::address && (status != AVERROR_EOF || was_cut())) {
+    const bool may_be_lost = input_->kind() == InputKind::address || input_->list();
+    if (may_be_lost && (status != AVERROR_EOF || was_cut())) {
       lost_ = status; // acted on once the decoder has given its pictures
       lost_words_ = input_->loss_words(status);
       at_end_ = true;
@@ -403,6 +450,28 @@ class VideoFile final : public Handler, private BlockLender {
       throw cannot_read(files_[file_], error_words(status) + ", after " + seconds_words(reached_ns_));
     at_end_ = true;
     return {};
+  }
+
+  int read() {
+    if (!paces_) return input_->read(packet_.get());
+    const auto begun = std::chrono::steady_clock::now();
+    const int status = input_->read(packet_.get());
+    read_ns_ += (std::chrono::steady_clock::now() - begun).count();
+    return status;
+  }
+
+  // Tells which segments did not come, once each, however often the list is opened.
+  void note_list(HlsReader& list) {
+    for (int returns = list.take_returns(); returns > 0; --returns) count("reconnects");
+    for (const MissingSegment& missing : list.take_missing(input_->stream())) {
+      if (!told_missing_.insert(missing.words).second) continue;
+      count("segments_missing");
+      missing_ns_ += missing.duration_ns;
+      if (*on_damage_ == "fail") throw std::runtime_error("'" + files_[file_] + "' is not whole: " + missing.words);
+      if (told_missing_.size() > kMissingToldMax) continue;
+      log(MR_LOG_WARNING, "'" + files_[file_] + "': " + missing.words);
+      if (told_missing_.size() == kMissingToldMax) log(MR_LOG_WARNING, "further segments that are missing are counted");
+    }
   }
 
   // Packets come, and no picture.
@@ -423,6 +492,8 @@ class VideoFile final : public Handler, private BlockLender {
   // True if the stream ended before its known length. If the length is unknown, an end counts as a loss for protocols
   // in which a live stream never ends by itself.
   bool was_cut() const {
+    if (input_->list()) return input_->is_live() || !input_->list()->failure().empty();
+    if (input_->is_cut_short()) return true;
     const int64_t whole = input_->duration_ns();
     if (whole <= 0) return input_->ends_are_losses();
     return reached_ns_ + lasts_at_most_ns() + 500'000'000 < whole;
@@ -437,7 +508,8 @@ class VideoFile final : public Handler, private BlockLender {
     const bool is_raw = origin_ns_ == INT64_MIN;
     if (is_raw || container_ns_ != kNoTime) {
       const int64_t in_file = is_raw ? untimed_++ * period_ns() : container_ns_ - origin_ns_;
-      if (in_file < skips_until_ns_) {
+      // Later ones may begin again: then their times are mended.
+      if (in_file < skips_until_ns_ && (skips_until_ns_ > 0 || taken_of_file_ == 0)) {
         is_before_start_ = true;
         av_frame_unref(frame_.get());
         return {};
@@ -479,7 +551,10 @@ class VideoFile final : public Handler, private BlockLender {
     }
     if (taken_ == 0 && *start_ > 0 && file_ == 0)
       throw cannot_read(files_[file_], "there is no picture at or after its start, " + seconds_words(in_ns(*start_)));
-    if (!is_cut_short_ && !report_shortfall()) report_cut_off();
+    if (input_->list())
+      report_missing(*input_->list());
+    else if (!is_cut_short_ && !report_shortfall())
+      report_cut_off();
     is_cut_short_ = false;
     if (file_ + 1 < files_.size()) {
       if (!reopen(file_ + 1)) return interrupted();
@@ -536,6 +611,16 @@ class VideoFile final : public Handler, private BlockLender {
     return true;
   }
 
+  // The end of a list is what it says, so only its segments can be missing.
+  void report_missing(HlsReader& list) {
+    if (!is_cut_short_) list.note_end(input_->stream());
+    note_list(list);
+    if (told_missing_.empty() || is_cut_short_ || paces_) return; // a live list is not known as a whole
+    log(MR_LOG_WARNING, "'" + files_[file_] + "' lacks " + std::to_string(told_missing_.size()) + " of " +
+                            std::to_string(list.segment_count(input_->stream())) + " segments, " +
+                            seconds_words(missing_ns_) + " of " + seconds_words(list.duration_ns(input_->stream())));
+  }
+
   // A film in fragments does not store its length, but the boxes of its container store theirs.
   void report_cut_off() {
     const bool is_mp4 = std::string_view(input_->format().iformat->name).starts_with("mov,");
@@ -574,6 +659,9 @@ class VideoFile final : public Handler, private BlockLender {
     if (!std::exchange(is_lost_, true))
       lost_since_ = now; // until a picture comes: a connection without pictures still counts as lost
     std::string why = lost_words_;
+    if (input_->list() && !input_->list()->failure().empty())
+      throw cannot_read(files_[file_], input_->list()->failure());
+    if (input_->list() && input_->list()->begins_again()) why = "the list counts its segments anew";
     if (*reconnect_ == 0) throw cannot_read(files_[file_], "the connection was lost: " + why);
     const bool was_live = input_->is_live();
     const int64_t reached = reached_ns_, longest = longest_step_ns_;
@@ -608,12 +696,14 @@ class VideoFile final : public Handler, private BlockLender {
   }
 
   // False if it was interrupted.
-  bool rest(std::chrono::milliseconds pause) const {
-    for (const auto until = std::chrono::steady_clock::now() + pause; std::chrono::steady_clock::now() < until;) {
+  bool rest(std::chrono::milliseconds pause) const { return rest_until(std::chrono::steady_clock::now() + pause); }
+  bool rest_until(std::chrono::steady_clock::time_point until) const {
+    for (;;) {
       if (interrupt_.is_asked()) return false;
-      std::this_thread::sleep_for(kSlice);
+      const auto left = until - std::chrono::steady_clock::now();
+      if (left <= left.zero()) return true;
+      std::this_thread::sleep_for(std::min<std::chrono::nanoseconds>(left, kSlice));
     }
-    return true;
   }
 
   // ---- giving
@@ -718,12 +808,9 @@ class VideoFile final : public Handler, private BlockLender {
   }
 
   void set_times(mr_header& header) {
-    const MediaTimes::Time time = times_.next(container_ns_);
-    const int64_t said = duration_of(*frame_);
-    const int64_t duration_ns = said > 0 ? input_->nanoseconds(said) : 0;
-    times_.last_lasts(duration_ns);
+    const MediaTimes::Time& time = time_;
     header.pts_ns = time.ns;
-    header.duration_ns = times_.shown_for(duration_ns > 0 ? duration_ns : period_ns());
+    header.duration_ns = times_.shown_for(duration_ns_ > 0 ? duration_ns_ : period_ns());
     if (time.found == MediaTimes::Found::good) return;
     count("times_mended");
     if (!std::exchange(is_told_.times, true))
@@ -765,6 +852,10 @@ class VideoFile final : public Handler, private BlockLender {
   Param<std::string> transport_{*this, "transport", "tcp", "how RTSP brings its packets", choices({"tcp", "udp"})};
   Param<double> reconnect_{*this,       "reconnect", 30.0, "how long a lost connection is opened again; 0: not at all",
                            at_least(0), seconds};
+  Param<double> buffer_{
+      *this,          "buffer", 10.0, "how late the pictures of a live list may be; 0: they are dropped as a camera's",
+      range(0, 3600), seconds};
+  Param<bool> any_names_{*this, "any_names", false, "opens segments and keys of a list whatever their names are"};
 
   Interrupt interrupt_;
   Log log_{[this](uint32_t level, const std::string& sentence) { log(level, sentence); }};
@@ -778,6 +869,13 @@ class VideoFile final : public Handler, private BlockLender {
   FrameCopier copier_;
   FrameScaler scaler_;
   MediaTimes times_;
+  MediaTimes::Time time_; // the time of the picture in frame_
+  int64_t duration_ns_ = 0;
+  ListPace pace_;
+  bool paces_ = false;                 // the input is a live list, or was one when it began
+  int64_t read_ns_ = 0;                // how long the list was waited for since the last picture
+  std::set<std::string> told_missing_; // segments of a list
+  int64_t missing_ns_ = 0;
 
   Pixel pixel_ = Pixel::none;
   uint32_t width_ = 0, height_ = 0;
@@ -810,7 +908,7 @@ class VideoFile final : public Handler, private BlockLender {
   std::chrono::steady_clock::time_point opened_, last_picture_, lost_since_;
   struct Told {
     bool damage = false, gap = false, interlaced = false, times = false, seek = false, cut_off = false, shape = false,
-         size = false, kept_waiting = false;
+         size = false, kept_waiting = false, late = false;
   } is_told_;
 };
 
