@@ -12,11 +12,12 @@ import http.server
 import json
 import re
 import shutil
+import signal
 import socket
-import subprocess
 import threading
 
 import rig
+from faults import Process, wait_for
 from rig import FFMPEG, Media, call
 
 RATE, SEGMENTS = 25, 6  # pictures of a segment, which lasts a second; segments of a film
@@ -152,7 +153,7 @@ class Row:
     rename: object = None
     local: bool = False
     options: str = ""
-    more: str = ""  # a handler between source and check
+    more: str = ""  # handlers between source and check
     begins: list = None  # the second at which each of `shows` begins; None: they follow each other
     code: int = 0
     words: tuple = ()  # that are said, as regular expressions
@@ -160,6 +161,8 @@ class Row:
     part: bool = False  # of the pictures some may be missing at the end
     path: str = "x.m3u8"
     ranges: bool = True
+    ends: bool = True  # the list says its end
+    skips: int = 0  # pictures of `shows` that are before its start
 
 
 ALL = list(range(SEGMENTS))
@@ -183,10 +186,6 @@ def live(order, shown, breaks=(), first=0, window=4, ends=True, fail=()):
         here = [place - begin for place in breaks if place >= begin]
         return listed(files, order[begin:end], first + begin, ends and end == len(order), here).encode()
     return say
-
-
-def with_faults(faults):
-    return lambda files, name, number: faults(files, name, number)
 
 
 def broken(name_of, kind):
@@ -271,6 +270,16 @@ ROWS = {
                                                              counts={"reconnects": 1, "segments_missing": None}),
     "a_server_that_does_not_come_back_ends_the_film": Row([0, 1, 2], say=away("x3.ts", 999), options="reconnect=1s", code=1, part=True,
                                                           words=("the connection was lost and does not come back: the server has an error",)),
+    "a_server_that_is_not_asked_again_lacks_a_segment": Row([0, 1, 2, 4, 5], say=away("x3.ts", 999), options="reconnect=0s",
+                                                            begins=[0, 1, 2, 4, 5], words=("segment 4 of 6, 'x3.ts': the server has an error",)),
+    "a_start_is_exact_where_times_begin_again": Row([0, 1, 0, 1], order=[0, 1, 0, 1], breaks=(2,), options="start=2.4s", skips=60,
+                                                    begins=[]),
+    "a_start_is_exact_in_a_list": Row(ALL, options="start=2.4s", skips=60, begins=[]),
+    "a_film_plays_from_a_server_without_ranges": Row(ALL, film="ranges", path="x.ts", ranges=False),
+    "a_film_waits_for_a_slow_pipeline_where_a_server_has_no_ranges": Row(ALL, film="ranges", path="x.ts", ranges=False,
+                                                                         more="! check.slow ms=20 "),
+    "a_film_that_breaks_off_on_a_server_without_ranges_goes_on": Row(ALL, film="ranges", path="x.ts", ranges=False, say=broken("x.ts", "once"),
+                                                                     part=True, words=("is opened again",), counts={"reconnects": 1}),
     "a_key_that_misses_is_told": Row([], film="locked", say=away("secret.bin", 999, 404), code=3,
                                      words=(r"the key of its segments, 'secret\.bin', cannot be read: the server says 404",)),
     "a_header_that_misses_is_told": Row([], film="fmp4", say=away("init.mp4", 999, 404), code=3,
@@ -289,6 +298,8 @@ ROWS = {
     "a_live_list_that_stops_is_told": Row([1, 2, 3, 4, 5], say=live(ALL, 4, ends=False), options="reconnect=1s", code=1, part=True,
                                           words=("the live list '.*' has stopped: it has had no new segment for [3-9]",
                                                  "error MR0601.*the live list has stopped: no new segment for")),
+    "a_live_list_of_files_that_stops_is_told": Row([3, 4, 5], local=True, ends=False, options="reconnect=1s", code=1, part=True,
+                                                   words=("the live list has stopped",)),
     "a_live_list_that_moves_on_too_fast_is_told": Row([0, 1, 4, 5], say=jumps, begins=[0, 1, 4, 5], counts={"segments_missing": 2},
                                                       words=("segment 2: it left the list before it was read",)),
     "a_live_list_that_is_counted_anew_is_opened_again": Row([0, 1, 2, 3, 4, 5], say=begins_again, begins=[], counts={"reconnects": 1},
@@ -296,8 +307,8 @@ ROWS = {
 }
 
 
-class Lists(Media):
-    """Runs the rows; see below for their names."""
+class Bench(Media):
+    """Runs a row."""
 
     def answer(self, row, files):
         def say(name, number):
@@ -313,7 +324,7 @@ class Lists(Media):
         order = ALL if row.order is None else row.order
         rename = row.rename or (lambda name: name)
         names = [lines[-1] for lines in lines_of(files)[1]]
-        files["x.m3u8"] = listed(files, order, breaks=row.breaks, rename=rename).encode()
+        files["x.m3u8"] = listed(files, order, end=row.ends, breaks=row.breaks, rename=rename).encode()
         for name in set(names):
             if rename(name) != name:
                 files[rename(name)] = files.pop(name)
@@ -351,7 +362,7 @@ class Lists(Media):
             self.assertNotRegex(said, "warning|error", "nothing is wrong")
         for name, count in row.counts.items():
             self.assertEqual(rig.counts(report, "in").get(name), count, f"{name}\n{said}")
-        expected = [md5 for n in row.shows for md5 in pictures_of_film()[n]]
+        expected = [md5 for n in row.shows for md5 in pictures_of_film()[n]][row.skips:]
         got = [picture["md5"] for picture in pictures]
         if row.part:
             self.assertGreater(len(got), 0)
@@ -371,6 +382,10 @@ class Lists(Media):
             self.assertLess(abs(time - wanted), PERIOD_NS // 4, f"picture {n} is at {time}, {wanted} is its time")
 
 
+class Lists(Bench):
+    """The rows; see ROWS."""
+
+
 def add_row(name, row):
     setattr(Lists, f"test_{name}", lambda self: self.look_at(row))
 
@@ -379,5 +394,38 @@ for each_name, each_row in ROWS.items():
     add_row(each_name, each_row)
 
 
+class Live(Bench):
+    """What is compared within one run, or looked at while it runs."""
+
+    def test_a_live_list_gives_what_ffprobe_reads_of_it(self):
+        row = Row([1, 2, 3, 4, 5], say=live(ALL, 4))
+        address = self.address(row)
+        read = json.loads(call(["ffprobe", "-v", "error", "-count_frames", "-show_streams", "-of", "json", address], seconds=SECONDS_MAX))
+        self.server.asked.clear()  # from the same moment of the list
+        pictures, _, said = self.seen(f"path={address}", "", 0)
+        self.assertGreaterEqual(len(pictures), int(read["streams"][0]["nb_read_frames"]), said)
+
+    def test_a_slow_pipeline_loses_what_is_later_than_the_buffer_and_says_so(self):
+        row = Row([1, 2, 3, 4, 5], say=live(ALL, 4))
+        pictures, report, said = self.seen(f"path={self.address(row)} buffer=0.5s", "! check.slow ms=80 ", 0)
+        late = rig.counts(report, "in")["pictures_late"]
+        self.assertGreater(late, 0)
+        self.assertEqual(len(pictures) + late, 5 * RATE, "each picture is shown or counted")
+        self.assertRegex(said, r"the pipeline is slower than the live list: after \S+ s a picture is 0\.[5-9]\d+ s late")
+
+    def test_a_list_without_a_buffer_is_a_live_source_of_the_plan(self):
+        address = self.address(Row(ALL, say=live(ALL, 4)))
+        for options, is_live in (("", False), (" buffer=0s", True)):
+            plan = self.run_it("plan", f"video.file path={address}{options} ! null.sink").stdout
+            self.assertEqual(", live" in plan, is_live, plan)
+
+    def test_an_interrupt_ends_the_wait_for_a_segment(self):
+        address = self.address(Row(ALL, say=live(ALL, 4, ends=False)))
+        process = Process(self, f"video.file path={address} ! check.pictures path=told.jsonl")
+        told = self.folder / "told.jsonl"
+        self.assertTrue(wait_for(lambda: told.exists() and told.read_text().count("}") > 4 * RATE), "it plays")
+        self.assertEqual(process.end(signal.SIGINT), 130, process.said())
+
+
 if __name__ == "__main__":
-    rig.main(cases=len(ROWS), side_by_side=8)
+    rig.main(cases=len(ROWS) + 4, side_by_side=8)
