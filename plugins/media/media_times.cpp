@@ -10,6 +10,7 @@ namespace {
 
 constexpr int64_t kJumpNs = 1'000'000'000;       // decoders misorder pictures by less, joined files jump by more
 constexpr int64_t kGapMaxNs = 3'600'000'000'000; // a longer one may be damage or a join, unless its file confirms it
+constexpr int64_t kEndSlackNs = 1'000'001;       // containers round times to 1 ms at the coarsest
 constexpr int64_t kLastNs = INT64_MAX / 4;       // times saturate here, so that sums of two never wrap
 
 int64_t bounded(int64_t ns) { return std::clamp(ns, -kLastNs, kLastNs); }
@@ -55,6 +56,16 @@ MediaTimes::Time MediaTimes::next(int64_t container_ns) {
 }
 
 void MediaTimes::begin_again() { begin_again_after(0); }
+
+void MediaTimes::begin_again_after_end(int64_t container_ns) {
+  if (last_ns_ == kNoTime) return;
+  const bool is_stated = container_ns != kNoTime && origin_ns_ != kNoTime;
+  const int64_t end_ns = is_stated ? bounded(base_ns_ + scaled(in_file(container_ns))) : kNoTime;
+  // Some programs state the time of the last picture instead of its end.
+  if (end_ns <= last_ns_ + kEndSlackNs) return begin_again();
+  base_ns_ = end_ns;
+  origin_ns_ = kNoTime;
+}
 
 void MediaTimes::begin_again_after(int64_t lost_ns) {
   if (last_ns_ == kNoTime) return;

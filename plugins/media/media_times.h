@@ -34,6 +34,8 @@ class MediaTimes {
   Time next(int64_t container_ns);
   // The file begins again or the next file begins. Its first picture comes at the end of the last picture.
   void begin_again();
+  // The same, and the file before states this time of its container as its end; kNoTime: it states none.
+  void begin_again_after_end(int64_t container_ns);
   // The stream was lost for this long. Its next picture comes that much later, whatever its container says.
   void begin_again_after(int64_t lost_ns);
   // The last picture's duration in the container's time; 0: not known.

@@ -176,14 +176,14 @@ void Muxer::try_header(const Options& options, const MuxedStreams& streams, cons
                               error_words(result));
 }
 
-void Muxer::write_video(AVPacket& packet) {
+void Muxer::write_video(AVPacket& packet, std::optional<int64_t> end_ns) {
   if (options_.container.is_mov) packet.duration = std::min(packet.duration, kMovStepMax);
   if (has_last_) bridge_pause(packet);
   const bool keeps_bytes = options_.container.name == "gif";
   av_packet_unref(last_.get());
   check(keeps_bytes ? av_packet_ref(last_.get(), &packet) : av_packet_copy_props(last_.get(), &packet));
   has_last_ = true;
-  write(packet, video_time_base_, 0);
+  write(packet, video_time_base_, 0, options_.container.is_mov ? std::nullopt : end_ns);
 }
 
 // Writes what the container needs between two packets that are farther apart than it can say. The pictures keep their
@@ -231,13 +231,17 @@ void Muxer::write_empty(int64_t dts) {
 
 void Muxer::write_sound(AVPacket& packet) { write(packet, sound_time_base_, 1); }
 
-void Muxer::write(AVPacket& packet, AVRational time_base, int stream) {
+void Muxer::write(AVPacket& packet, AVRational time_base, int stream, std::optional<int64_t> end_ns) {
   std::optional<HeldWriteSignals> held; // only for addresses: OutputFile's writes hold the signals themselves
   if (is_address_) held.emplace();
   interrupt_.begin();
   packet.stream_index = stream;
   packet.pos = -1;
   av_packet_rescale_ts(&packet, time_base, format_->streams[stream]->time_base);
+  // Matroska's muxer makes the length of the file from this.
+  if (end_ns)
+    packet.duration = std::max<int64_t>(
+        0, av_rescale_q(*end_ns, {1, 1'000'000'000}, format_->streams[stream]->time_base) - packet.pts);
   // Not av_interleaved_write_frame(), which keeps packets back for seconds if one of the streams has ended.
   check(av_write_frame(format_, &packet));
 }

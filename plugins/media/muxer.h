@@ -45,7 +45,8 @@ class Muxer {
   void begin(const MuxedStreams& streams);
   // Write packets in the order of their decoding times. Video is in MuxedStreams::time_base, sound in the time base of
   // its own stream. Throw the sentence of the first write that failed.
-  void write_video(AVPacket& packet);
+  // `end_ns`: the end of the file from its beginning, if this is its last packet.
+  void write_video(AVPacket& packet, std::optional<int64_t> end_ns = std::nullopt);
   void write_sound(AVPacket& packet);
   // Writes the trailer and the last bytes, and gives the file its name. Throws.
   void finish();
@@ -59,7 +60,7 @@ class Muxer {
   std::string part_path() const { return output_.part_path(); }
 
  private:
-  void write(AVPacket& packet, AVRational time_base, int stream);
+  void write(AVPacket& packet, AVRational time_base, int stream, std::optional<int64_t> end_ns = std::nullopt);
   void bridge_pause(const AVPacket& next);
   void write_empty(int64_t dts);
   void connect();

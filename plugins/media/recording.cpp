@@ -9,6 +9,7 @@ extern "C" {
 #include <algorithm>
 #include <new>
 #include <stdexcept>
+#include <utility>
 
 #include "plugins/media/rates.h"
 
@@ -189,6 +190,7 @@ void Recording::begin(int64_t period_ns) {
     return open_encoder(settings_.choice, settings_.wish, pictures, global_header, may_reorder, &log_);
   };
   codec_ = open_codec_();
+  segment_ends_.emplace(settings_.container, time_base_, rate_, settings_.container.is_mov && !is_plain);
   if (sound_.is_open()) sound_.begin_at(first_time_ns_);
   begin_file();
 }
@@ -201,7 +203,7 @@ void Recording::begin_file() {
   streams.rate = rate_;
   streams.sound = sound_.stream();
   muxer_->begin(streams);
-  segment_has_packets_ = false;
+  segment_packets_ = 0;
 }
 
 void Recording::add_frame(AVFrame& frame, int64_t time_ns, int64_t duration_ns) {
@@ -268,32 +270,38 @@ void Recording::encode(AVFrame& frame, int64_t codec_pts, int64_t pts, int64_t d
   frame.color_primaries = codec_->color_primaries;
   frame.color_trc = codec_->color_trc;
   frame.sample_aspect_ratio = codec_->sample_aspect_ratio;
-  const bool begins_segment = is_due(pts) || is_nearly_full();
+  const SegmentEnds::End end_before = segment_ends_->before_gap(pts - std::exchange(last_pts_, pts));
+  const bool begins = begins_segment(pts, end_before);
   frame.quality = codec_->global_quality; // read by encoders with a constant scale
-  frame.pict_type = begins_segment ? AV_PICTURE_TYPE_I : AV_PICTURE_TYPE_NONE;
-  inside_.push_back({codec_pts, pts, duration, begins_segment});
+  frame.pict_type = begins ? AV_PICTURE_TYPE_I : AV_PICTURE_TYPE_NONE;
+  inside_.push_back({codec_pts, pts, duration, begins, end_before});
   end_ = std::max(end_, pts + duration);
   if (const int result = avcodec_send_frame(codec_.get(), &frame); result < 0)
     throw std::runtime_error("the encoder " + std::string(codec_->codec->name) + " failed: " + error_words(result));
   receive();
 }
 
-// True for the first picture after the segment has reached the requested size. Pictures inside the encoder still go
-// into the segment; their size is estimated from the packets that came out.
-bool Recording::is_nearly_full() {
-  if (settings_.segment.bytes == 0 || asked_key_ || segment_bytes_ == 0) return false;
-  const uint64_t expected = segment_bytes_ + inside_.size() * usual_bytes_;
-  asked_key_ = expected >= settings_.segment.bytes;
-  return asked_key_;
+// True for the first picture of a segment. One that comes late goes into the old segment, and the next one is asked
+// again; see segment_ends.h.
+bool Recording::begins_segment(int64_t pts, SegmentEnds::End end_before) {
+  if (!is_due(pts) && !is_nearly_full()) return false;
+  if (end_before == SegmentEnds::End::late && ++late_ <= kLateMax) return false;
+  late_ = 0;
+  if (settings_.segment.time_ns > 0) segments_due_ = static_cast<uint64_t>(to_ns(pts) / settings_.segment.time_ns);
+  asked_key_ = settings_.segment.bytes > 0;
+  return true;
 }
 
-// True for the first picture of a segment by time.
-bool Recording::is_due(int64_t pts) {
-  if (settings_.segment.time_ns <= 0) return false;
-  const auto segment = static_cast<uint64_t>(to_ns(pts) / settings_.segment.time_ns);
-  if (segment <= segments_due_) return false;
-  segments_due_ = segment;
-  return true;
+// True after the segment has reached the requested size. Pictures inside the encoder still go into the segment; their
+// size is estimated from the packets that came out.
+bool Recording::is_nearly_full() const {
+  if (settings_.segment.bytes == 0 || asked_key_ || segment_bytes_ == 0) return false;
+  return segment_bytes_ + inside_.size() * usual_bytes_ >= settings_.segment.bytes;
+}
+
+// True after the segment has reached the requested time.
+bool Recording::is_due(int64_t pts) const {
+  return settings_.segment.time_ns > 0 && static_cast<uint64_t>(to_ns(pts) / settings_.segment.time_ns) > segments_due_;
 }
 
 void Recording::receive() {
@@ -310,20 +318,24 @@ void Recording::take(AVPacket& packet) {
   if (packet.pts == AV_NOPTS_VALUE) packet.pts = inside_.empty() ? end_ : inside_.front().codec_pts;
   if (packet.dts == AV_NOPTS_VALUE) packet.dts = packet.pts;
   packet.duration = 1;
+  SegmentEnds::End end_before = SegmentEnds::End::told;
+  bool may_begin = true;
   // Encoders pass on a picture's time but not its duration, and may return pictures in another order.
   for (auto at = inside_.begin(); at != inside_.end(); ++at) {
     if (at->codec_pts != packet.pts) continue;
     packet.duration = at->duration;
     if (codec_times_) packet.pts = packet.dts = at->pts; // such an encoder reorders nothing
     wants_segment_ = wants_segment_ || at->begins_segment;
+    end_before = at->end_before;
+    may_begin = at->begins_segment || end_before != SegmentEnds::End::late;
     inside_.erase(at);
     break;
   }
   const bool is_full = settings_.segment.bytes > 0 && segment_bytes_ >= settings_.segment.bytes;
-  const bool begins_segment = (wants_segment_ || is_full) && (packet.flags & AV_PKT_FLAG_KEY);
+  const bool begins_segment = may_begin && (wants_segment_ || is_full) && (packet.flags & AV_PKT_FLAG_KEY);
   // One packet is held back, because the last packet of a file needs its own duration.
   if (has_held_) write_held(begins_segment ? std::optional(packet.pts) : std::nullopt);
-  if (begins_segment) next_segment(packet.pts);
+  if (begins_segment) next_segment(packet.pts, end_before);
   segment_bytes_ += static_cast<uint64_t>(packet.size);
   const auto size = static_cast<uint64_t>(packet.size);
   if (!(packet.flags & AV_PKT_FLAG_KEY))
@@ -342,13 +354,18 @@ void Recording::write_held(std::optional<int64_t> file_end) {
   write_sound_until(to_ns(packet.dts));
   packet.pts -= segment_begin_;
   packet.dts -= segment_begin_;
-  if (!segment_has_packets_) segment_first_dts_ = packet.dts;
-  segment_has_packets_ = true;
+  // An encoder that reorders gives its first pictures after a pause decoding times from before it. A segment needs only
+  // as much time before its first picture as the order takes.
+  const int64_t reordered = codec_->has_b_frames;
+  if (segment_begin_ > 0 && segment_packets_ < reordered)
+    packet.dts = std::max(packet.dts, (segment_packets_ - reordered) * av_rescale_q(1, av_inv_q(rate_), time_base_));
+  if (segment_packets_++ == 0) segment_first_dts_ = packet.dts;
   // MP4 stores decoding times and their durations. If pictures are reordered, the last packet, not the last picture,
   // has to fill up the film's length.
   if (file_end && settings_.container.is_mov)
     packet.duration = std::max<int64_t>(1, *file_end - segment_begin_ - (packet.dts - segment_first_dts_));
-  muxer_->write_video(packet);
+  muxer_->write_video(packet,
+                      file_end ? std::optional(segment_ends_->end_ns(segment_begin_, *file_end)) : std::nullopt);
   av_packet_unref(&packet);
 }
 
@@ -361,12 +378,15 @@ void Recording::write_sound_until(int64_t time_ns) {
   }
 }
 
-void Recording::next_segment(int64_t pts) {
+void Recording::next_segment(int64_t pts, SegmentEnds::End end_before) {
   write_sound_until(to_ns(pts));
   const std::string finished = muxer_->path();
   if (segment_index_ == 0) muxer_->hold_lock();
   muxer_->finish();
-  list_.add(finished);
+  list_segment(finished, pts);
+  if (end_before != SegmentEnds::End::told && settings_.list.empty())
+    say_once(said_lost_, "the pause after '" + finished + "' is in no segment: " + settings_.container.name +
+                             " cannot tell how long a last picture lasts; `list` names a file that tells it");
   if (segment_index_ == 0) first_muxer_ = std::move(muxer_);
   ++segment_index_;
   segment_begin_ = pts;
@@ -374,6 +394,13 @@ void Recording::next_segment(int64_t pts) {
   asked_key_ = wants_segment_ = false;
   open_file();
   begin_file();
+}
+
+// The length is in the list, too, since not every container tells it.
+void Recording::list_segment(const std::string& path, int64_t end) {
+  constexpr AVRational kMicroseconds{1, 1'000'000};
+  list_.add(path,
+            av_rescale_q(end, time_base_, kMicroseconds) - av_rescale_q(segment_begin_, time_base_, kMicroseconds));
 }
 
 void Recording::finish() {
@@ -404,7 +431,7 @@ void Recording::end() {
   }
   const bool has_file = muxer_->has_begun();
   muxer_->finish();
-  if (has_file) list_.add(muxer_->path());
+  if (has_file) list_segment(muxer_->path(), end_);
   list_.end();
   muxer_.reset();
   first_muxer_.reset();

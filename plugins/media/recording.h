@@ -21,6 +21,7 @@
 #include "plugins/media/log.h"
 #include "plugins/media/muxer.h"
 #include "plugins/media/picture_times.h"
+#include "plugins/media/segment_ends.h"
 #include "plugins/media/segments.h"
 #include "plugins/media/sound.h"
 
@@ -72,6 +73,7 @@ class Recording {
     int64_t codec_pts;     // in the encoder's time base
     int64_t pts, duration; // in units
     bool begins_segment;
+    SegmentEnds::End end_before; // the end that a segment would have before this picture
   };
 
   void put(const ImageView& picture, int64_t media_time_ns, int64_t duration_ns);
@@ -89,9 +91,11 @@ class Recording {
   void take(AVPacket& packet);
   void write_held(std::optional<int64_t> file_end);
   void write_sound_until(int64_t time_ns);
-  void next_segment(int64_t pts);
-  bool is_due(int64_t pts);
-  bool is_nearly_full();
+  void next_segment(int64_t pts, SegmentEnds::End end_before);
+  bool begins_segment(int64_t pts, SegmentEnds::End end_before);
+  bool is_due(int64_t pts) const;
+  bool is_nearly_full() const;
+  void list_segment(const std::string& path, int64_t end);
   Muxer::Options muxer_options();
   void open_file();
   void begin_file();
@@ -127,15 +131,18 @@ class Recording {
   AVRational rate_ = {25, 1}, time_base_ = {1, 25};
   int64_t first_time_ns_ = 0, last_time_ns_ = 0, last_duration_ns_ = 0;
   int64_t end_ = 0; // end of the last encoded picture, in units
-  bool said_meaning_ = false;
+  bool said_meaning_ = false, said_lost_ = false;
   std::deque<Waiting> inside_;
   int64_t segment_begin_ = 0;     // in units
   int64_t segment_first_dts_ = 0; // first decoding time in this file, as written
-  bool segment_has_packets_ = false;
-  uint64_t usual_bytes_ = 0; // usual size of a packet; of packets that are no key frames if there are any
+  int64_t segment_packets_ = 0;   // written to this file
+  uint64_t usual_bytes_ = 0;      // usual size of a packet; of packets that are no key frames if there are any
   bool has_usual_ = false;
   uint64_t segment_bytes_ = 0; // bytes of its packets; the muxer may hold some back from the file
   uint64_t segment_index_ = 0, segments_due_ = 0;
+  std::optional<SegmentEnds> segment_ends_;
+  int64_t last_pts_ = 0; // the last picture that was given to the encoder
+  int late_ = 0;         // pictures in a row that were due to begin a segment and came late
   Counts counts_;
 };
 

@@ -48,6 +48,10 @@ std::string numbered(uint64_t index, size_t digits) {
   return text;
 }
 
+std::string seconds_words(int64_t us) {
+  return std::to_string(us / 1'000'000) + "." + numbered(static_cast<uint64_t>(us % 1'000'000), 6);
+}
+
 // The position and length of a %d or %0Nd, and N. Length 0: there is none.
 struct Directive {
   size_t at = 0, length = 0, digits = 1;
@@ -133,14 +137,14 @@ void SegmentList::begin(const std::string& path, const PartFile::Kept& kept) {
   file_.open(path_, true, kept);
 }
 
-void SegmentList::add(const std::string& segment_path) {
+void SegmentList::add(const std::string& segment_path, int64_t duration_us) {
   if (path_.empty()) return;
   if (is_there_ && !file_.is_in_place()) { // the list was moved or removed: write it anew
     file_.open(path_, true, [](const std::string&, const std::string&) {});
     is_there_ = false;
   }
   const size_t before = is_there_ ? text_.size() : 0;
-  text_ += "file " + list_name(path_, segment_path) + "\n";
+  text_ += "file " + list_name(path_, segment_path) + "\nduration " + seconds_words(duration_us) + "\n";
   write(text_.substr(before), before);
   if (is_there_)
     fdatasync(file_.descriptor()); // a failure is no error: the folder's files can restore the line

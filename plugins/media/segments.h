@@ -31,13 +31,13 @@ void check_list_name(const std::string& path);
 
 // The list of finished segments, in the form of FFmpeg's concat demuxer. The file is complete at any time, and locked
 // from beginning to end. An existing list stays until the first segment is finished. Then a new list replaces it, and
-// each further segment adds a line by one write.
+// each further segment adds its lines by one write.
 class SegmentList {
  public:
   // Throws std::runtime_error if the list cannot be written, or if another process writes it.
   void begin(const std::string& path, const PartFile::Kept& kept);
   // Throws std::runtime_error if the list cannot be written; then it keeps its old length.
-  void add(const std::string& segment_path);
+  void add(const std::string& segment_path, int64_t duration_us);
   // Releases the lock.
   void end() { file_.abandon(); }
 

@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
+#include <map>
 #include <memory>
 #include <optional>
 #include <set>
@@ -30,7 +31,9 @@ extern "C" {
 #include "plugins/media/media_times.h"
 #include "plugins/media/mp4_boxes.h"
 #include "plugins/media/segment_folder.h"
+#include "plugins/media/segment_lists.h"
 #include "plugins/media/shown_size.h"
+#include "plugins/media/stated_end.h"
 
 namespace millrace::media {
 namespace {
@@ -38,10 +41,11 @@ namespace {
 constexpr const char* kVideoFileManual = &R"(
 Plays the pictures of a video in their order, one a tick, and ends with it.
 
-`path` is a file, a folder of segments (played one after another, in natural order), `-` for the
-standard input, a FIFO, or an address that FFmpeg's libraries know: http, https, rtsp, hls, rtmp,
-srt, udp. A pipe whose content does not show its format needs `format`, by FFmpeg's name. RTSP comes
-over TCP, or with `transport=udp` in packets of UDP, some of which may be lost.
+`path` is a file, a folder of segments (played one after another, in natural order, each from where
+the one before it ends by its container or by a list beside it), `-` for the standard input, a FIFO,
+or an address that FFmpeg's libraries know: http, https, rtsp, hls, rtmp, srt, udp. A pipe whose
+content does not show its format needs `format`, by FFmpeg's name. RTSP comes over TCP, or with
+`transport=udp` in packets of UDP, some of which may be lost.
 
 Pictures come in the file's own pixel format, with its matrix, range, primaries, transfer and the
 shape of its pixels. The plan adds a step if a reader needs another format, or if the file asks for
@@ -199,9 +203,11 @@ class VideoFile final : public Handler, private BlockLender {
   void find_files() {
     std::error_code ignored;
     files_ = {*path_};
+    lengths_.clear();
     if (!std::filesystem::is_directory(*path_, ignored)) return;
     try {
       files_ = segments_in(*path_);
+      lengths_ = listed_lengths(*path_, files_);
     } catch (const std::runtime_error& error) {
       throw cannot_read(*path_, error.what());
     }
@@ -557,6 +563,7 @@ class VideoFile final : public Handler, private BlockLender {
       report_cut_off();
     is_cut_short_ = false;
     if (file_ + 1 < files_.size()) {
+      end_ns_ = end_of_segment();
       if (!reopen(file_ + 1)) return interrupted();
     } else if (*loop_ && taken_ > 0 && input_->kind() == InputKind::file) {
       if (taken_of_file_ == 0) throw cannot_read(files_[file_], "it gave no picture when it was read again");
@@ -565,6 +572,12 @@ class VideoFile final : public Handler, private BlockLender {
       return Step::end;
     }
     return {};
+  }
+
+  int64_t end_of_segment() const {
+    const auto listed = lengths_.find(files_[file_]);
+    if (listed != lengths_.end() && origin_ns_ != INT64_MIN) return origin_ns_ + listed->second;
+    return stated_end_ns(input_->format(), input_->stream());
   }
 
   // False if it was interrupted while it opened the file.
@@ -578,7 +591,7 @@ class VideoFile final : public Handler, private BlockLender {
     check_alike();
     set_shape(meaning_of_file());
     decoder_->work_in(held_ > 0 ? this : nullptr, pixel_, width_, height_);
-    times_.begin_again();
+    times_.begin_again_after_end(std::exchange(end_ns_, kNoTime));
     times_.trusts_until(input_->pauses_until_ns());
     taken_of_file_ = 0;
     return true;
@@ -860,6 +873,7 @@ class VideoFile final : public Handler, private BlockLender {
   Interrupt interrupt_;
   Log log_{[this](uint32_t level, const std::string& sentence) { log(level, sentence); }};
   std::vector<std::string> files_;
+  std::map<std::string, int64_t> lengths_; // those that a list in the folder tells
   size_t file_ = 0;
   std::unique_ptr<Input> input_;
   std::unique_ptr<Decoder> decoder_; // after input_, so that it is destroyed first
@@ -893,6 +907,7 @@ class VideoFile final : public Handler, private BlockLender {
   int64_t taken_of_file_ = 0;      // pictures given of the open file
   int64_t origin_ns_ = INT64_MIN;  // the container's time of the file's first picture
   int64_t container_ns_ = kNoTime; // container's time of the picture in frame_
+  int64_t end_ns_ = kNoTime;       // the end of the segment that was read before, if it is told
   int64_t untimed_ = 0;            // pictures of this file, if none has a time
   int64_t reached_ns_ = 0;         // position of the last picture in the file
   int64_t skips_until_ns_ = 0;     // pictures before it are only decoded

@@ -67,9 +67,11 @@ Segments. `segment: 10min` or `segment: 100MB` makes a new file at a key frame, 
 itself and beginning at 0. %03d or {index} in the path is the number; without either "-000" is put
 before the extension. Codecs in which each picture stands alone (ffv1, png, mjpeg, …) are cut at any
 picture; others get a key frame where the next file is due. A file of a given size ends near it.
-`list` names a file that lists the finished segments, which ffmpeg reads with `-f concat` (and
-`-safe 0`, if a name has other characters than letters, digits, dots, dashes and underscores). It is
-under a lock, too.
+`list` names a file that lists the finished segments and their lengths, which ffmpeg reads with
+`-f concat` (and `-safe 0`, if a name has other characters than letters, digits, dots, dashes and
+underscores). It is under a lock, too. All segments together are as long as the recording: a pause
+before a new segment is told by MP4, MOV, Matroska and WebM, and in others the picture after it
+goes into the old segment.
 
 Sound. `sound` names a file whose sound is copied unchanged beside the pictures, cut to the same
 times: media time 0 is the file's first picture.

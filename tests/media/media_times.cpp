@@ -104,6 +104,26 @@ TEST_CASE("a second back is disorder, and an hour of nothing is a gap") {
   CHECK(time.found == Found::good);
 }
 
+TEST_CASE("the next file begins where the file before states its end, unless it states the time of its last picture") {
+  for (const int64_t first : {int64_t{0}, 1400 * kMs}) {
+    MediaTimes times(40 * kMs);
+    times.next(first);
+    times.next(first + 40 * kMs);
+    times.begin_again_after_end(first + 7 * kSecond);
+    CHECK(times.next(first).ns == 7 * kSecond);
+    times.begin_again_after_end(first + 20 * kMs); // sooner than a period
+    CHECK(times.next(500 * kMs).ns == 7 * kSecond + 20 * kMs);
+    times.begin_again_after_end(500 * kMs); // no later than the last picture
+    CHECK(times.next(0).ns == 7 * kSecond + 60 * kMs);
+    times.begin_again_after_end(kNoTime);
+    CHECK(times.next(0).ns == 7 * kSecond + 100 * kMs);
+  }
+  MediaTimes fast(40 * kMs, 2);
+  fast.next(0);
+  fast.begin_again_after_end(6 * kSecond);
+  CHECK(fast.next(0).ns == 3 * kSecond);
+}
+
 TEST_CASE("a second pass goes on where the last picture of the first ends") {
   MediaTimes times(100 * kMs);
   times.next(20 * kMs);

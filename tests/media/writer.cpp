@@ -586,8 +586,9 @@ TEST_CASE("segments by time begin with a key frame at 0, play by themselves and 
     INFO(std::string(pattern));
     CHECK(fs::exists(folder / first));
     const std::string names = folder.text(std::string(pattern) + ".txt");
-    CHECK(names.rfind("ffconcat version 1.0\nfile '" + std::string(first) + "'\n", 0) == 0);
-    CHECK(std::count(names.begin(), names.end(), '\n') == 4);
+    CHECK(names.rfind("ffconcat version 1.0\nfile '" + std::string(first) + "'\nduration 1.000000\n", 0) == 0);
+    CHECK(std::count(names.begin(), names.end(), '\n') == 7);
+    CHECK(names.ends_with("\nduration 0.600000\n"));
     std::vector<Shown> segments;
     size_t at = 0;
     for (int i = 0; i < 3; ++i) {

@@ -356,28 +356,29 @@ TEST_CASE("a second recording with the list of the first is refused in the start
     REQUIRE(first.tick().ok());
   }
   const std::string begun = folder.text("list.txt");
-  CHECK(begun.starts_with("ffconcat version 1.0\nfile 'a-000.mkv'\n"));
-  CHECK(begun.ends_with("'\n"));
+  CHECK(begun.starts_with("ffconcat version 1.0\nfile 'a-000.mkv'\nduration 0.200000\n"));
+  CHECK(begun.ends_with("\nduration 0.200000\n"));
   second_is_refused();
   CHECK(first.drain() == MR_OK);
   CHECK(folder.text("list.txt").starts_with(begun));
   CHECK(contains(folder.text("list.txt"), "file 'a-011.mkv'\n"));
   TableTest third(handler_type("video.writer"), {{"path", folder / "b.mkv"}, {"segment", "1s"}, {"list", list}});
   CHECK(failure_within(third, 3) == ""); // the lock is gone
-  CHECK(folder.text("list.txt") == "ffconcat version 1.0\nfile 'b-000.mkv'\n");
+  CHECK(folder.text("list.txt").starts_with("ffconcat version 1.0\nfile 'b-000.mkv'\nduration "));
 }
 
 TEST_CASE("a list that is removed while it is written is made anew, whole, and one that may not grow keeps its lines") {
   const ScratchFolder folder;
   SegmentList list;
   list.begin(folder / "list.txt", nothing_kept);
-  list.add(folder / "a-000.mkv");
+  list.add(folder / "a-000.mkv", 1'000'000);
   fs::remove(folder / "list.txt");
-  list.add(folder / "a-001.mkv");
-  const std::string both = "ffconcat version 1.0\nfile 'a-000.mkv'\nfile 'a-001.mkv'\n";
+  list.add(folder / "a-001.mkv", 61'000'040);
+  const std::string both =
+      "ffconcat version 1.0\nfile 'a-000.mkv'\nduration 1.000000\nfile 'a-001.mkv'\nduration 61.000040\n";
   CHECK(folder.text("list.txt") == both);
   const FileSizeLimit limit(both.size() + 3);
-  CHECK_THROWS_WITH_AS(list.add(folder / "a-002.mkv"), doctest::Contains("': File too large (at byte "),
+  CHECK_THROWS_WITH_AS(list.add(folder / "a-002.mkv", 1'000'000), doctest::Contains("': File too large (at byte "),
                        std::runtime_error);
   CHECK(folder.text("list.txt") == both);
 }
