@@ -34,11 +34,7 @@ double target_s(const HlsList& list) {
   return list.target_ns > 0 ? static_cast<double>(list.target_ns) * 1e-9 : kTargetUnsaidS;
 }
 
-std::string seconds_words(double seconds) {
-  const int64_t ms = std::llround(seconds * 1e3);
-  std::string fraction = std::to_string(ms % 1000);
-  return std::to_string(ms / 1000) + "." + std::string(3 - fraction.size(), '0') + fraction + " s";
-}
+std::string in_words(double seconds) { return seconds_words(std::llround(seconds * 1e9)); }
 
 // FFmpeg names the way before the address: "crypto+http://…", "crypto:file:…".
 std::string without_cipher(const std::string& url) {
@@ -585,7 +581,7 @@ int HlsReader::look_at(List& list, HlsList said) {
   const std::chrono::duration<double> silent = now - list.grown;
   const double most = kSilentTargets * target_s(list.said);
   if (silent.count() <= most) return 0;
-  const std::string words = "no new segment for " + seconds_words(silent.count());
+  const std::string words = "no new segment for " + in_words(silent.count());
   if (!std::exchange(list.is_told, true) && settings_.say)
     settings_.say("the live list '" + list.address + "' has stopped: it has had " + words);
   if (silent.count() <= most + settings_.retry_s) return 0;
@@ -704,7 +700,7 @@ void HlsReader::lose(List& list, int64_t number, const std::string& why, const s
   if (!list.gone.insert(number).second) return;
   const ListSegment* of = segment(list, number);
   const double lasts_s = of ? static_cast<double>(of->duration_ns) * 1e-9 : target_s(list.said);
-  list.missing.push_back({place_of(list, number) + ": " + why + "; " + what + " " + seconds_words(lasts_s) +
+  list.missing.push_back({place_of(list, number) + ": " + why + "; " + what + " " + in_words(lasts_s) +
                               (what == "its" ? " of pictures are missing" : " is missing"),
                           of ? of->duration_ns : 0});
 }

@@ -48,7 +48,7 @@ std::string numbered(uint64_t index, size_t digits) {
   return text;
 }
 
-std::string seconds_words(int64_t us) {
+std::string decimal_seconds(int64_t us) {
   return std::to_string(us / 1'000'000) + "." + numbered(static_cast<uint64_t>(us % 1'000'000), 6);
 }
 
@@ -144,7 +144,7 @@ void SegmentList::add(const std::string& segment_path, int64_t duration_us) {
     is_there_ = false;
   }
   const size_t before = is_there_ ? text_.size() : 0;
-  text_ += "file " + list_name(path_, segment_path) + "\nduration " + seconds_words(duration_us) + "\n";
+  text_ += "file " + list_name(path_, segment_path) + "\nduration " + decimal_seconds(duration_us) + "\n";
   write(text_.substr(before), before);
   if (is_there_)
     fdatasync(file_.descriptor()); // a failure is no error: the folder's files can restore the line
