@@ -6,11 +6,14 @@ pauses of its own. So a picture's number is known, the stamps may run faster tha
 import http.server
 import pathlib
 import re
+import shutil
 import socket
 import struct
 import subprocess
+import sys
 import threading
 import time
+import unittest
 
 import rig
 
@@ -66,17 +69,19 @@ class Camera:
     """An RTSP server of one film. Ends its clients and itself with end()."""
 
     def __init__(self, film, *, fps, stamp_fps=None, begins_at=0, count=0, pauses=None, sets=True, refuses=None, halves=None,
-                 closes_after=None, reports=True, tells_rtp=True, port=0):
+                 closes_after=None, comes_back_as=None, burst=0, loses=0, reports=True, tells_rtp=True):
         """`stamp_fps`: of the stamps, where another than what is sent. `pauses`: seconds of silence before a picture, for the
         first client. `refuses`: the status that DESCRIBE gets. `halves`: the picture of which only a half of a packet comes, for
-        the first client. `closes_after`: as many pictures, for the first client. `count`: as many pictures, and then silence."""
+        the first client. `closes_after`: as many pictures, for the first client; `comes_back_as`: the film of all later ones.
+        `burst`: as many pictures come at once first. `loses`: each packet of that number is lost. `count`: as many pictures, and
+        then silence."""
         self.film, self.fps, self.stamp_fps, self.begins_at, self.count = film, fps, stamp_fps or fps, begins_at, count
         self.pauses, self.sets, self.refuses, self.halves, self.closes_after = pauses or {}, sets, refuses, halves, closes_after
-        self.reports, self.tells_rtp = reports, tells_rtp
+        self.reports, self.tells_rtp, self.comes_back_as, self.burst, self.loses = reports, tells_rtp, comes_back_as, burst, loses
         self.sent, self.wrong, self.is_ending = [], [], threading.Event()
         self.listener = socket.socket()
         self.listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        self.listener.bind(("127.0.0.1", port))
+        self.listener.bind(("127.0.0.1", 0))
         self.port = self.listener.getsockname()[1]
         self.listener.listen(16)
         self.address = f"rtsp://127.0.0.1:{self.port}/camera"
@@ -192,6 +197,7 @@ class Client:
     def send_pictures(self):
         camera, number, sequence, due = self.camera, 0, 1, time.monotonic()
         is_first = not camera.sent
+        film = camera.film if is_first else camera.comes_back_as or camera.film
         sent = []
         camera.sent.append(sent)
         while not self.is_gone.is_set() and not camera.is_ending.is_set():
@@ -206,18 +212,48 @@ class Client:
                 return
             if camera.reports and number % 20 == 0:
                 self.report(number)
-            for mark, payload in camera.film.pictures[at % len(camera.film.pictures)]:
+            for mark, payload in film.pictures[at % len(film.pictures)]:
                 head = struct.pack(">BBHII", 0x80, camera.film.kind | (128 if mark else 0), sequence & 0xFFFF, self.stamp(number), 7)
                 is_cut = is_first and number == camera.halves
-                self.send(head + payload, is_cut=is_cut)
+                if not camera.loses or sequence % camera.loses:
+                    self.send(head + payload, is_cut=is_cut)
                 if is_cut:
                     self.is_gone.wait()
                     return
                 sequence += 1
-            sent.append(at % len(camera.film.pictures))
+            sent.append(at % len(film.pictures))
             number += 1
-            due += 1 / camera.fps
+            due += 1 / camera.fps if number >= camera.burst else 0
         self.close()
+
+
+class GStreamers:
+    """GStreamer's RTSP server, rtsp_server.py, by the system's Python where this one has no binding of GStreamer's."""
+
+    def __init__(self, film, port=0):
+        reasons = []
+        for python in dict.fromkeys([sys.executable, "/usr/bin/python3"]):
+            if not shutil.which(python):
+                continue
+            script = pathlib.Path(__file__).with_name("rtsp_server.py")
+            self.process = subprocess.Popen([python, script, film, str(port)], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                                            stderr=subprocess.PIPE, text=True)
+            if line := self.process.stdout.readline():
+                self.port = int(line)
+                self.codecs = self.process.stdout.readline().split()
+                return
+            code, reason = self.process.wait(10), self.process.stderr.read().strip()
+            self.end()
+            if code != 77:
+                raise AssertionError(f"the RTSP server does not start: {reason}")
+            reasons.append(reason)
+        raise unittest.SkipTest(f"gir1.2-gst-rtsp-server-1.0 is not installed: {reasons}")
+
+    def end(self):
+        self.process.kill()
+        self.process.wait()
+        for stream in (self.process.stdin, self.process.stdout, self.process.stderr):
+            stream.close()
 
 
 def pictures_of_ts(path):

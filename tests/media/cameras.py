@@ -9,15 +9,11 @@ import dataclasses
 import fcntl
 import json
 import re
-import shutil
-import subprocess
 import sys
 import threading
 
-import camera_server
 import rig
-from camera_server import Camera, Datagrams, Film, Pieces
-from faults import wait_for
+from camera_server import Camera, Datagrams, Film, GStreamers, Pieces
 from rig import FFMPEG, Media, call
 
 IS_LONG = "--long" in sys.argv
@@ -25,10 +21,11 @@ SECONDS_LONG = 120
 SECONDS_TO_END = 100 if not IS_LONG else 2 * SECONDS_LONG
 SOURCE = "testsrc2=size=64x48:rate=25"
 ENCODERS = {
-    "h264": ["libx264", "-preset", "ultrafast", "-tune", "zerolatency", "-x264-params", "slices=1:sliced-threads=0"],
+    "h264": ["libx264", "-preset", "ultrafast", "-tune", "zerolatency", "-x264-params", "slices=1:sliced-threads=0:force-cfr=0"],
     "h265": ["libx265", "-preset", "ultrafast", "-bf", "0", "-x265-params", "log-level=none"],
     "mjpeg": ["mjpeg", "-huffman", "default", "-force_duplicated_matrix", "1", "-pix_fmt", "yuvj420p", "-q:v", "3"],
 }
+DROPPED_MOST = 0.25  # of a row's pictures, on a machine so busy that a run starts late
 LOSS_WORDS = ("is lost", "connection was lost")
 KEY_FRAME_WORDS = "no key frame came within `timeout`"
 
@@ -122,6 +119,7 @@ class Rtsp(Cameras):
         self.assertEqual(camera.wrong, [], "the server understood every request")
         self.assertEqual(len(camera.sent), 1, "it was connected to once")
         self.check_all_came(got, self.md5s(film))
+        self.assertLessEqual(self.dropped(), count * DROPPED_MOST, f"a slow reader drops little\n{self.words}")
         step = 10**9 / (rate.stamp_fps or rate.fps)
         if not self.dropped():
             for number, picture in enumerate(got):
@@ -133,16 +131,16 @@ class Rate:
     name: str
     fps: float  # that are sent
     pictures: int  # that are looked at
-    timeout: float  # so short that a limit which begins once would be over
+    timeout: float  # so short that a limit which begins once would be over, and long enough for a busy machine to answer
     stamp_fps: float = None  # where the stamps run faster than the sending
 
 
 RATES = [
-    Rate("one_picture_in_10_s_by_its_stamps", 8, 12, 1, stamp_fps=0.1),
-    Rate("1_picture_a_second", 1, 8, 0.5),
-    Rate("3_pictures_a_second", 3, 24, 0.5),
-    Rate("5_pictures_a_second", 5, 40, 0.5),
-    Rate("60_pictures_a_second", 60, 240, 1),
+    Rate("one_picture_in_10_s_by_its_stamps", 8, 40, 3, stamp_fps=0.1),
+    Rate("1_picture_a_second", 1, 10, 3),
+    Rate("3_pictures_a_second", 3, 30, 3),
+    Rate("5_pictures_a_second", 5, 50, 3),
+    Rate("60_pictures_a_second", 60, 240, 3),
 ]
 
 
@@ -161,6 +159,39 @@ def add_rates():
 add_rates()
 
 
+class GStreamersCameras(Cameras):
+    """The same of GStreamer's server, whose codecs are those of its elements that are installed."""
+
+    def watch(self, codec, transport):
+        film = self.folder / "film.mp4"
+        call([*FFMPEG, "-r", "25", "-i", encoded("film", "h264"), "-c", "copy", film])
+        server = self.serve(GStreamers(film))
+        if codec not in server.codecs:
+            self.skipTest(f"GStreamer has no encoder or payloader of {codec}, only {server.codecs}")
+        seconds = 20  # its pipeline begins within the answer to DESCRIBE
+        for fps, count in ((1, 5), (3, 15), (60, 120)):
+            with self.subTest(fps=fps):
+                got = self.play(f"rtsp://127.0.0.1:{server.port}/{codec}_{fps}", "--ticks", count,
+                                parameters=f"transport={transport} timeout={seconds}s")
+                self.check_held()
+                self.assertEqual(len(got), count)
+                times = [picture["media_time"] for picture in got]
+                left_out = round((times[-1] - times[0]) * fps / 1e9) - (count - 1)
+                self.assertGreaterEqual(left_out, 0)
+                self.assertLessEqual(left_out, self.dropped(), f"{times}\n{self.words}")
+
+
+def add_gstreamers():
+    def test(codec, transport):
+        return lambda self: self.watch(codec, transport)
+    for codec in ENCODERS:
+        for transport in ("tcp", "udp"):
+            setattr(GStreamersCameras, f"test_{codec}_over_{transport}", test(codec, transport))
+
+
+add_gstreamers()
+
+
 class RtspFaults(Cameras):
     def setUp(self):
         super().setUp()
@@ -168,16 +199,16 @@ class RtspFaults(Cameras):
         self.film = film_of(self.path)
 
     def test_a_pause_as_long_as_two_of_the_camera_is_none(self):
-        camera = self.serve(Camera(self.film, fps=1, pauses={4: 1.3}))
-        got = self.play(camera.address, "--ticks", 6, parameters="timeout=0.5s")
+        camera = self.serve(Camera(self.film, fps=0.5, pauses={4: 1.5}))
+        got = self.play(camera.address, "--ticks", 6, parameters="timeout=2.5s")
         self.check_held()
         self.check_all_came(got, self.md5s(self.path))
 
     def test_a_camera_that_falls_silent_is_lost_and_comes_back(self):
         camera = self.serve(Camera(self.film, fps=10, pauses={12: 60}))
-        got = self.play(camera.address, "--ticks", 30, parameters="timeout=1s")
+        got = self.play(camera.address, "--ticks", 30, parameters="timeout=3s")
         self.assertEqual(rig.counts(self.told, "in")["reconnects"], 1, self.words)
-        self.assertIn("is lost (nothing came for 1.000 s) and is opened again", self.words)
+        self.assertRegex(self.words, r"is lost \(nothing came for \d+\.\d{3} s\) and is opened again")
         self.check_words()
         times = [picture["media_time"] for picture in got]
         self.assertEqual(times, sorted(set(times)), "times rise over the gap")
@@ -188,15 +219,15 @@ class RtspFaults(Cameras):
 
     def test_a_camera_that_breaks_off_in_a_packet_is_opened_anew(self):
         camera = self.serve(Camera(self.film, fps=10, halves=12))
-        self.play(camera.address, "--ticks", 30, parameters="timeout=1s")
+        self.play(camera.address, "--ticks", 30, parameters="timeout=3s")
         self.assertEqual(rig.counts(self.told, "in")["reconnects"], 1, self.words)
-        self.assertIn("is lost (nothing came for 1.000 s)", self.words)
+        self.assertRegex(self.words, r"is lost \(nothing came for \d+\.\d{3} s\)")
         self.assertEqual(camera.wrong, [], "nothing was asked in the middle of a packet")
         self.check_words()
 
     def test_a_camera_that_closes_says_so(self):
         camera = self.serve(Camera(self.film, fps=10, closes_after=12))
-        self.play(camera.address, "--ticks", 30, parameters="timeout=1s")
+        self.play(camera.address, "--ticks", 30)
         self.assertEqual(rig.counts(self.told, "in")["reconnects"], 1, self.words)
         self.assertIn("is lost (the other side ended it)", self.words)
         self.check_words()
@@ -209,25 +240,25 @@ class RtspFaults(Cameras):
 
     def test_a_camera_that_plays_and_sends_nothing_is_given_up(self):
         camera = self.serve(Camera(self.film, fps=10, pauses={0: 600}))
-        said = self.refused(f"video.file path={camera.address} timeout=1s ! null.sink")
+        said = self.refused(f"video.file path={camera.address} ! null.sink")
         self.assertIn("nothing came for 30.000 s", said)
 
     def test_a_camera_that_refuses_is_told_with_its_reason(self):
         for status, words in (("401 Unauthorized", "wants a user and a password"), ("403 Forbidden", "refuses it (403"),
                               ("404 Not Found", "does not have it (404"), ("503 Service Unavailable", "has failed (an answer of 5xx)")):
             camera = self.serve(Camera(self.film, fps=10, refuses=status))
-            self.words = self.refused(f"video.file path={camera.address} timeout=5s ! null.sink")
+            self.words = self.refused(f"video.file path={camera.address} ! null.sink")
             self.assertIn(words, self.words)
             self.check_words()
 
     def test_a_camera_far_from_its_key_frame_says_so_and_is_waited_for(self):
-        seconds = 3 if not IS_LONG else 12
+        seconds = 6 if not IS_LONG else 12
         path = encoded(f"gop-{seconds}", "h264", seconds=2 * seconds, gop=25 * seconds)
         expected = self.md5s(path)
         for sets in (True, False):
             with self.subTest(sets=sets):
                 camera = self.serve(Camera(film_of(path), fps=25, begins_at=1, sets=sets))
-                got = self.play(camera.address, "--ticks", 20, parameters="timeout=1s" if not IS_LONG else "")
+                got = self.play(camera.address, "--ticks", 20, parameters="timeout=3s" if not IS_LONG else "")
                 self.assertEqual(self.words.count(KEY_FRAME_WORDS), 1, self.words)
                 self.check_held()
                 self.check_all_came(got, expected, begins_at=25 * seconds)
@@ -244,6 +275,33 @@ class RtspFaults(Cameras):
         camera = self.serve(Camera(camera.film, fps=50))
         self.play(camera.address, "--ticks", 150, code=1)
         self.assertIn("is 32 × 32, the first was 64 × 48; `sizes: fit`", self.words)
+
+    def test_a_camera_that_comes_back_with_another_size_plays_on_scaled(self):
+        small = film_of(encoded("small", "h264", source="testsrc2=size=32x32:rate=25"))
+        camera = self.serve(Camera(self.film, fps=25, closes_after=20, comes_back_as=small))
+        got = self.play(camera.address, "--ticks", 40, parameters="sizes=fit")
+        self.assertEqual({(picture["width"], picture["height"]) for picture in got}, {(64, 48)})
+        self.assertEqual(rig.counts(self.told, "in")["reconnects"], 1, self.words)
+        self.assertGreater(rig.counts(self.told, "in")["pictures_scaled"], 5)
+
+    def test_pictures_that_come_at_once_first_come_all(self):
+        camera = self.serve(Camera(self.film, fps=25, burst=30))
+        got = self.play(camera.address, "--ticks", 60)
+        self.check_held()
+        self.check_all_came(got, self.md5s(self.path))
+        self.assertLessEqual(self.dropped(), 60 * DROPPED_MOST, self.words)
+
+    def test_lost_packets_cost_pictures_and_not_the_connection(self):
+        for codec in ENCODERS:
+            with self.subTest(codec=codec):
+                path = encoded("large", codec, source="testsrc2=size=320x240:rate=25")
+                camera = self.serve(Camera(film_of(path), fps=50, loses=29))
+                got = self.play(camera.address, "--ticks", 50, parameters="transport=udp")
+                self.check_held()
+                times = [picture["media_time"] for picture in got]
+                self.assertEqual(times, sorted(set(times)))
+                whole = set(self.md5s(path))
+                self.assertGreater(sum(picture["md5"] in whole for picture in got), 5, "whole pictures come between")
 
     def test_a_camera_without_reports_and_without_its_first_stamp_has_the_same_times(self):
         camera = self.serve(Camera(self.film, fps=25, reports=False, tells_rtp=False))
@@ -268,8 +326,8 @@ class Others(Cameras):
 
     def test_a_sender_of_udp_that_falls_silent_is_told_with_the_time(self):
         sender = self.serve(Datagrams(self.ts(), fps=25, count=60))
-        got = self.play(sender.address, parameters="timeout=1s reconnect=0s", code=1)
-        self.assertIn("the connection was lost: nothing came for 1.000 s", self.words)
+        got = self.play(sender.address, parameters="timeout=3s reconnect=0s", code=1)
+        self.assertRegex(self.words, r"the connection was lost: nothing came for \d+\.\d{3} s")
         self.check_words()
         self.assertGreater(len(got), 0)
 
@@ -277,7 +335,7 @@ class Others(Cameras):
         expected = self.md5s(self.ts())
         for fps in (3, 5):
             sender = self.serve(Datagrams(self.ts(), fps=fps))
-            got = self.play(sender.address, "--ticks", 15, parameters="timeout=2s")
+            got = self.play(sender.address, "--ticks", 15, parameters="timeout=3s")
             self.check_held()
             self.check_all_came(got[-5:], expected, begins_at=expected.index(got[-5]["md5"]))
 
@@ -287,13 +345,13 @@ class Others(Cameras):
         got = self.play(server.address)
         self.assertEqual([picture["md5"] for picture in got], expected)
 
-    def test_a_camera_of_one_picture_a_second_over_http_holds(self):
+    def test_a_camera_of_two_pictures_in_5_s_over_http_holds(self):
         path = encoded("film", "mjpeg")
         pictures = re.findall(rb"\xff\xd8.*?\xff\xd9", path.read_bytes(), re.DOTALL)
         head = b"--edge\r\nContent-Type: image/jpeg\r\nContent-Length: %d\r\n\r\n"
         pieces = [head % len(picture) + picture + b"\r\n" for picture in pictures]
-        server = self.serve(Pieces(pieces, kind="multipart/x-mixed-replace;boundary=edge", fps=1))
-        got = self.play(server.address, "--ticks", 8, parameters="timeout=0.5s")
+        server = self.serve(Pieces(pieces, kind="multipart/x-mixed-replace;boundary=edge", fps=0.4))
+        got = self.play(server.address, "--ticks", 5, parameters="timeout=2s")
         self.check_held()
         self.check_all_came(got, self.md5s(path))
 
@@ -302,4 +360,4 @@ if __name__ == "__main__":
     if IS_LONG:
         sys.argv.remove("--long")
         rig.PROGRAM_SECONDS_MAX = 40 * SECONDS_LONG
-    rig.main(cases=47, side_by_side=16)
+    rig.main(cases=56, side_by_side=16)

@@ -7,7 +7,6 @@ import http.server
 import json
 import pathlib
 import re
-import shutil
 import signal
 import socket
 import subprocess
@@ -17,6 +16,7 @@ import time
 
 import corpus
 import rig
+from camera_server import GStreamers
 from faults import Process, wait_for
 from rig import FFMPEG, Media, call, free_port
 
@@ -248,32 +248,9 @@ class Rtsp(Network):
         self.port = self.serve()
 
     def serve(self, port=0):
-        """Starts a server; by the system's Python where this one has no binding of GStreamer's."""
-        reasons = []
-        for python in dict.fromkeys([sys.executable, "/usr/bin/python3"]):
-            if not shutil.which(python):
-                continue
-            script = pathlib.Path(__file__).with_name("rtsp_server.py")
-            self.server = subprocess.Popen([python, script, self.mp4, str(port)], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
-                                           stderr=subprocess.PIPE, text=True)
-            if line := self.server.stdout.readline():
-                self.addCleanup(self.end_server, self.server)
-                return int(line)
-            if self.server.wait(10) != 77:
-                self.fail(f"the RTSP server does not start: {self.server.stderr.read()}")
-            reasons.append(self.server.stderr.read().strip())
-            self.close(self.server)
-        self.skipTest(f"gir1.2-gst-rtsp-server-1.0 is not installed: {reasons}")
-
-    @staticmethod
-    def close(server):
-        for stream in (server.stdin, server.stdout, server.stderr):
-            stream.close()
-
-    def end_server(self, server):
-        server.kill()
-        server.wait()
-        self.close(server)
+        self.server = GStreamers(self.mp4, port)
+        self.addCleanup(self.server.end)
+        return self.server.port
 
     def address(self, path):
         return f"rtsp://127.0.0.1:{self.port}/{path}"
@@ -294,7 +271,7 @@ class Rtsp(Network):
         process = Process(self, f"video.file name=in path={self.address('camera')} timeout=2s ! "
                           "check.pictures path=told.jsonl pixels=false")
         self.assertTrue(wait_for(lambda: len(self.told_pictures()) > 10), "it plays")
-        self.end_server(self.server)
+        self.server.end()
         before = len(self.told_pictures())
         time.sleep(0.5)
         self.assertEqual(self.serve(self.port), self.port)
@@ -309,7 +286,7 @@ class Rtsp(Network):
         process = Process(self, f"video.file name=in path={self.address('camera')} timeout=1s reconnect=2s ! "
                           "check.pictures path=told.jsonl pixels=false")
         self.assertTrue(wait_for(lambda: len(self.told_pictures()) > 10), "it plays")
-        self.end_server(self.server)
+        self.server.end()
         code = process.end(seconds=40)
         self.assertEqual(code, 1, process.said())
         self.assertIn(f"127.0.0.1:{self.port}", process.text)
@@ -318,7 +295,7 @@ class Rtsp(Network):
     def test_an_interrupt_ends_the_wait_for_a_camera_that_is_away(self):
         process = Process(self, f"video.file name=in path={self.address('camera')} ! check.pictures path=told.jsonl pixels=false")
         self.assertTrue(wait_for(lambda: len(self.told_pictures()) > 10), "it plays")
-        self.end_server(self.server)
+        self.server.end()
         time.sleep(1)
         begun = time.monotonic()
         self.assertEqual(process.end(signal.SIGINT), 130, process.said())

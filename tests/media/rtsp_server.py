@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """An RTSP server on 127.0.0.1 for network.py and cameras.py: /film plays a file once, /camera has no end.
 
-usage: rtsp_server.py FILM_MP4 PORT     (0: any; the port that it has is printed)
+usage: rtsp_server.py FILM_MP4 PORT     (0: any; the port that it has is printed, and on the next line the codecs)
 
 /CODEC_RATE, as in /h265_3, is a camera of so many pictures a second.
 
@@ -53,6 +53,7 @@ def main():
     if server.attach(None) == 0:
         sys.exit("the port is taken")
     print(server.get_bound_port(), flush=True)
+    print(*sorted({path[1:].split("_")[0] for path, _ in cameras()}), flush=True)
     loop = GLib.MainLoop()
     threading.Thread(target=lambda: (sys.stdin.read(), loop.quit()), daemon=True).start()
     loop.run()
