@@ -2,9 +2,11 @@
 #include "plugins/media/log.h"
 
 #include <algorithm>
+#include <cerrno>
 #include <cstdarg>
 #include <cstdio>
 #include <map>
+#include <string_view>
 #include <utility>
 
 #include "plugins/media/av.h"
@@ -49,6 +51,18 @@ std::string line_of(const char* format, va_list arguments) {
   return line;
 }
 
+// Replaces FFmpeg's words for an error by ours. False if they are not in the line.
+bool put_our_words(int code, std::string& line) {
+  char words[AV_ERROR_MAX_STRING_SIZE];
+  av_strerror(code, words, sizeof words);
+  const std::string_view theirs = words;
+  const std::string ours = error_words(code);
+  const size_t at = line.find(theirs);
+  if (at == line.npos) return false;
+  line.replace(at, theirs.size(), ours);
+  return true;
+}
+
 void receive(void* object, int level, const char* format, va_list arguments) {
   if (level > AV_LOG_WARNING) return;
   std::string text = line_of(format, arguments);
@@ -91,11 +105,12 @@ void Log::forget(const void* object) {
 bool Log::collect(int av_level, const std::string& line) {
   const std::lock_guard lock(mutex_);
   if (seen_.size() >= kLinesMax || !seen_.insert(line).second) return false;
+  std::string said = line;
   // A warning of FFmpeg's seldom concerns the user of a pipeline, so it goes to the report and not to the terminal. So
   // do lines about connections and interrupted calls, which our own errors say in words.
-  const bool is_told = line.starts_with("Connection to ") || line.find("Immediate exit requested") != line.npos ||
-                       line.find("Operation not permitted") != line.npos;
-  collected_.emplace_back(av_level <= AV_LOG_ERROR && !is_told ? MR_LOG_INFO : MR_LOG_DEBUG, "FFmpeg: " + line);
+  bool is_told = line.starts_with("Connection to ");
+  for (const int code : {AVERROR_EXIT, AVERROR(EPERM)}) is_told = put_our_words(code, said) || is_told;
+  collected_.emplace_back(av_level <= AV_LOG_ERROR && !is_told ? MR_LOG_INFO : MR_LOG_DEBUG, "FFmpeg: " + said);
   return !std::exchange(is_speaking_, true);
 }
 

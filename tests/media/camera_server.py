@@ -307,9 +307,11 @@ class Pieces(http.server.ThreadingHTTPServer):
 
     daemon_threads = True
 
-    def __init__(self, pieces, *, kind, fps=0):
+    def __init__(self, pieces, *, kind, fps=0, has_length=False, halts_after=0):
+        """`has_length`: also where the pieces come one by one. `halts_after`: as many pieces, for the first client, and then silence."""
         super().__init__(("127.0.0.1", 0), PieceAnswers)
         self.pieces, self.kind, self.fps, self.is_ending = pieces, kind, fps, threading.Event()
+        self.has_length, self.halts_after, self.clients = has_length or not fps, halts_after, 0
         self.address = f"http://127.0.0.1:{self.server_port}/camera"
         threading.Thread(target=self.serve_forever, daemon=True).start()
 
@@ -328,14 +330,18 @@ class PieceAnswers(http.server.BaseHTTPRequestHandler):
 
     def do_GET(self):
         server, due = self.server, time.monotonic()
+        server.clients += 1
+        pieces = server.pieces[:server.halts_after] if server.halts_after and server.clients == 1 else server.pieces
         self.send_response(200)
         self.send_header("Content-Type", server.kind)
-        if not server.fps:
+        if server.has_length:
             self.send_header("Content-Length", str(sum(map(len, server.pieces))))
         self.end_headers()
-        for piece in server.pieces:
+        for piece in pieces:
             if server.is_ending.wait(max(0, due - time.monotonic())):
                 return
             self.wfile.write(piece)
             self.wfile.flush()
             due += 1 / server.fps if server.fps else 0
+        if pieces is not server.pieces:
+            server.is_ending.wait()

@@ -12,6 +12,7 @@ import re
 import sys
 import threading
 
+import camera_server
 import rig
 from camera_server import Camera, Datagrams, Film, GStreamers, Pieces
 from rig import FFMPEG, Media, call
@@ -345,6 +346,21 @@ class Others(Cameras):
         got = self.play(server.address)
         self.assertEqual([picture["md5"] for picture in got], expected)
 
+    def test_a_film_that_comes_in_drops_is_not_silent(self):
+        pieces = camera_server.pictures_of_ts(self.ts())[:40]
+        server = self.serve(Pieces(pieces, kind="video/mp2t", fps=3, has_length=True))
+        got = self.play(server.address, parameters="timeout=3s")
+        self.assertEqual(server.clients, 1, "the search took longer than the limit of silence, and was not ended by it")
+        self.assertEqual([picture["md5"] for picture in got], self.md5s(self.ts())[:40])
+        self.check_held()
+
+    def test_a_search_that_falls_silent_opens_the_source_anew_and_loses_no_picture(self):
+        server = self.serve(Pieces(camera_server.pictures_of_ts(self.ts()), kind="video/mp2t", halts_after=10))
+        got = self.play(server.address, parameters="timeout=3s")
+        self.assertEqual(server.clients, 2)
+        self.assertEqual([picture["md5"] for picture in got], self.md5s(self.ts()))
+        self.check_held()
+
     def test_a_camera_of_two_pictures_in_5_s_over_http_holds(self):
         path = encoded("film", "mjpeg")
         pictures = re.findall(rb"\xff\xd8.*?\xff\xd9", path.read_bytes(), re.DOTALL)
@@ -360,4 +376,4 @@ if __name__ == "__main__":
     if IS_LONG:
         sys.argv.remove("--long")
         rig.PROGRAM_SECONDS_MAX = 40 * SECONDS_LONG
-    rig.main(cases=56, side_by_side=16)
+    rig.main(cases=58, side_by_side=16)

@@ -53,6 +53,18 @@ TEST_CASE("a line reaches the handler whose context it is of, once, an error to 
   CHECK(other.lines.empty());
 }
 
+TEST_CASE("an interruption and a refusal without a reason are in our words, and for the report") {
+  Listener mine;
+  const Codec codec = codec_of(&mine.log);
+  for (const int code : {AVERROR_EXIT, -1}) {
+    char theirs[AV_ERROR_MAX_STRING_SIZE];
+    av_strerror(code, theirs, sizeof theirs);
+    av_log(codec.get(), AV_LOG_ERROR, "segment 7: %s\n", theirs);
+  }
+  CHECK(mine.lines == Lines{{MR_LOG_DEBUG, "FFmpeg: segment 7: it was interrupted"},
+                            {MR_LOG_DEBUG, "FFmpeg: segment 7: FFmpeg says no reason"}});
+}
+
 TEST_CASE("what is less than a warning is dropped, and so are empty lines") {
   Listener mine;
   const Codec codec = codec_of(&mine.log);
