@@ -91,12 +91,14 @@ class Reading {
 
  private:
   void take_map(std::string_view line) {
+    next_.map_tag = "#EXT-X-MAP:" + std::string(line);
     next_.map = attribute(line, "URI");
     next_.map_offset = 0;
     read_range(attribute(line, "BYTERANGE"), next_.map_size, next_.map_offset);
   }
 
   void take_key(std::string_view line) {
+    next_.key_tag = "#EXT-X-KEY:" + std::string(line);
     next_.key = attribute(line, "METHOD") == "NONE" ? std::string_view{} : attribute(line, "URI");
   }
 
@@ -133,6 +135,36 @@ HlsList read_hls_list(std::string_view text) {
     text = end == text.npos ? std::string_view{} : text.substr(end + 1);
   }
   return std::move(reading.list);
+}
+
+int64_t HlsList::section_end(int64_t number) const {
+  int64_t next = std::max(number + 1, first);
+  while (next < end() && !segments[static_cast<size_t>(next - first)].is_discontinuous) ++next;
+  return std::min(next, end());
+}
+
+std::string write_hls_list(const HlsList& list, int64_t begin, int64_t end, bool is_finished) {
+  constexpr int64_t kSecond = 1'000'000'000;
+  std::string text =
+      "#EXTM3U\n#EXT-X-VERSION:7\n#EXT-X-TARGETDURATION:" + std::to_string((list.target_ns + kSecond - 1) / kSecond) +
+      "\n#EXT-X-MEDIA-SEQUENCE:" + std::to_string(begin) + "\n";
+  std::string key, map;
+  const auto say = [&](std::string& said, const std::string& tag) {
+    if (!tag.empty() && tag != said) text += tag + "\n";
+    said = tag;
+  };
+  for (int64_t number = begin; number < end; ++number) {
+    const ListSegment& segment = list.segments[static_cast<size_t>(number - list.first)];
+    say(key, segment.key_tag);
+    say(map, segment.map_tag);
+    const std::string fraction = std::to_string(segment.duration_ns % kSecond);
+    text += "#EXTINF:" + std::to_string(segment.duration_ns / kSecond) + "." + std::string(9 - fraction.size(), '0') +
+            fraction + ",\n";
+    if (segment.size > 0)
+      text += "#EXT-X-BYTERANGE:" + std::to_string(segment.size) + "@" + std::to_string(segment.offset) + "\n";
+    text += segment.name + "\n";
+  }
+  return text + (is_finished ? "#EXT-X-ENDLIST\n" : "");
 }
 
 std::string whole_address(std::string_view list, std::string_view name) {

@@ -161,6 +161,12 @@ int64_t seek_body(void* opaque, int64_t offset, int whence) {
   return body.at = place;
 }
 
+// True if times begin again in a list whose segments FFmpeg sorts by their times.
+bool is_sorted_by_time(const HlsList& list) {
+  const auto begins_again = [](const ListSegment& segment) { return segment.is_discontinuous && !segment.map.empty(); };
+  return !list.segments.empty() && std::any_of(list.segments.begin() + 1, list.segments.end(), begins_again);
+}
+
 AVIOContext* make_context(void* opaque, int (*read)(void*, uint8_t*, int), int64_t (*seek)(void*, int64_t, int)) {
   auto* buffer = static_cast<uint8_t*>(av_malloc(kIoBytes));
   AVIOContext* io = buffer ? avio_alloc_context(buffer, kIoBytes, 0, opaque, read, nullptr, seek) : nullptr;
@@ -226,40 +232,48 @@ struct HlsReader::File {
   }
 };
 
-HlsReader::HlsReader(AVFormatContext& format, const std::string& address, AVIOContext* io, const HlsSettings& settings,
-                     Interrupt& interrupt, Log& log)
-    : format_(format),
-      settings_(settings),
-      interrupt_(interrupt),
-      log_(log),
-      open_(format.io_open),
-      close_(format.io_close2) {
-  format_.opaque = this;
-  format_.io_open = &HlsReader::open;
-  format_.io_close2 = &HlsReader::close;
-  log_.answer_for(this);
+HlsReader::HlsReader(const std::string& address, AVIOContext* io, const HlsSettings& settings, Interrupt& interrupt,
+                     Log& log)
+    : settings_(settings), interrupt_(interrupt), log_(log) {
   List list;
   list.address = address;
   list.grown = Clock::now();
-  const int status = load(list, io, &first_);
+  const int status = load(list, io, master_);
+  // FFmpeg lets a list open what its own way allows: a file no address, and an address no file.
+  whitelist_ = io->protocol_whitelist ? io->protocol_whitelist : "";
+  cookies_ = text_of(io, "cookies");
   avio_closep(&io);
-  if (status < 0) {
-    log_.forget(this);
-    throw std::runtime_error(words_of(status));
-  }
+  if (status < 0) throw std::runtime_error(words_of(status));
   is_master_ = list.said.is_master;
+  root_ = list.location;
   if (!is_master_) lists_.push_back(std::move(list));
-  format_.pb = first_;
+  log_.answer_for(this);
+}
+
+void HlsReader::free_first() {
+  if (!first_) return;
+  const std::unique_ptr<Body> body(&body_of(first_->opaque));
+  free_context(std::exchange(first_, nullptr));
 }
 
 HlsReader::~HlsReader() {
   log_.forget(this);
-  if (!first_) return;
-  const std::unique_ptr<Body> body(&body_of(first_->opaque));
-  free_context(first_);
+  free_first();
 }
 
-void HlsReader::set_options(AVDictionary** options) const {
+void HlsReader::attach(AVFormatContext& format, AVDictionary** options) {
+  free_first();
+  first_ = is_master_ ? make_body(master_, root_, cookies_) : view_of(lists_.front(), master_);
+  format_ = &format;
+  open_ = format.io_open;
+  close_ = format.io_close2;
+  format.opaque = this;
+  format.io_open = &HlsReader::open;
+  format.io_close2 = &HlsReader::close;
+  format.protocol_whitelist = av_strdup(whitelist_.c_str());
+  format.pb = first_;
+  const bool is_later = std::any_of(lists_.begin(), lists_.end(), [](const List& list) { return list.shown >= 0; });
+  if (is_later) av_dict_set(options, "live_start_index", "0", 0);
   // A connection for each file, else FFmpeg asks for the next one without io_open.
   av_dict_set(options, "http_persistent", "0", 0);
   av_dict_set(options, "http_multiple", "0", 0);
@@ -323,7 +337,21 @@ void HlsReader::moved() {
   }
 }
 
-void HlsReader::settle(AVPacket& packet, const AVStream& stream) {
+bool HlsReader::next_section(const AVStream& stream) {
+  List* const chosen = list_of(stream);
+  if (!failure_.empty() || !chosen || chosen->opened < 0) return false;
+  const int64_t next = chosen->said.section_end(chosen->opened);
+  if (!is_sorted_by_time(chosen->said) || next >= chosen->said.end()) return false;
+  // Lists of one film have their breaks at the same segments.
+  for (List& list : lists_) {
+    list.shown = std::clamp(next, list.said.first, list.said.end());
+    list.begin = list.count = list.header_count = 0;
+    list.sections.clear();
+  }
+  return true;
+}
+
+void HlsReader::settle(AVPacket& packet, const AVStream& stream, AVRational unit) {
   List* const list = list_of(stream);
   if (!list || packet.pts == AV_NOPTS_VALUE) return;
   const bool is_near = !list->sections.empty();
@@ -334,7 +362,6 @@ void HlsReader::settle(AVPacket& packet, const AVStream& stream) {
   }
   // Counters of the container begin again there, which is no damage.
   if (is_near) packet.flags &= ~AV_PKT_FLAG_CORRUPT;
-  const AVRational unit = stream.time_base;
   if (list->is_new_section && list->reached != AV_NOPTS_VALUE) {
     const int64_t gap = av_rescale_q(std::exchange(list->gap_ns, 0), kNanoseconds, unit);
     list->shift = list->reached + gap - packet.pts;
@@ -464,7 +491,7 @@ int HlsReader::open_once(AVIOContext** io, const std::string& url, AVDictionary*
   if (settings_.timeout_s > 0 && url.find("http") != url.npos)
     av_dict_set_int(&own, "rw_timeout", std::llround(settings_.timeout_s * 1e6), 0);
   begin_wait();
-  const int status = open_(&format_, io, url.c_str(), AVIO_FLAG_READ, &own);
+  const int status = open_(format_, io, url.c_str(), AVIO_FLAG_READ, &own);
   av_dict_free(&own);
   return status;
 }
@@ -532,8 +559,10 @@ int HlsReader::open_list(AVIOContext** io, const std::string& url, AVDictionary*
     AVIOContext* from = nullptr;
     int status = failure_.empty() ? open_once(&from, url, options) : AVERROR(EIO);
     if (status >= 0) {
-      status = load(*known, from, io);
-      close_(&format_, from);
+      std::string text;
+      status = load(*known, from, text);
+      if (status >= 0) *io = view_of(*known, text);
+      close_(format_, from);
     }
     if (status >= 0) {
       answered();
@@ -550,16 +579,20 @@ int HlsReader::open_list(AVIOContext** io, const std::string& url, AVDictionary*
   }
 }
 
-// Reads a list, and gives the demuxer its text.
-int HlsReader::load(List& list, AVIOContext* from, AVIOContext** io) {
-  std::string text;
+// Reads a list and its text.
+int HlsReader::load(List& list, AVIOContext* from, std::string& text) {
   if (const int status = read_all(*from, text); status < 0) return status;
-  std::string location = text_of(from, "location");
-  if (location.empty()) location = list.address;
-  list.location = location;
-  if (const int status = look_at(list, read_hls_list(text)); status < 0) return status;
-  *io = make_body(std::move(text), location, text_of(from, "cookies"));
-  return 0;
+  list.location = text_of(from, "location");
+  if (list.location.empty()) list.location = list.address;
+  return look_at(list, read_hls_list(text));
+}
+
+// The list as the demuxer is to see it.
+AVIOContext* HlsReader::view_of(const List& list, const std::string& text) const {
+  if (list.shown < 0 && !is_sorted_by_time(list.said)) return make_body(text, list.location, cookies_);
+  const int64_t begin = std::max(list.shown, list.said.first), end = list.said.section_end(begin);
+  const bool is_finished = list.said.is_finished || end < list.said.end();
+  return make_body(write_hls_list(list.said, begin, end, is_finished), list.location, cookies_);
 }
 
 int HlsReader::look_at(List& list, HlsList said) {

@@ -47,14 +47,14 @@ struct HlsSettings {
 class HlsReader {
  public:
   // `io`: the list's own file, opened at its beginning, which is closed. `address`: its name.
-  HlsReader(AVFormatContext& format, const std::string& address, AVIOContext* io, const HlsSettings& settings,
-            Interrupt& interrupt, Log& log);
+  HlsReader(const std::string& address, AVIOContext* io, const HlsSettings& settings, Interrupt& interrupt, Log& log);
   ~HlsReader();
   HlsReader(const HlsReader&) = delete;
   HlsReader& operator=(const HlsReader&) = delete;
 
-  // The options that the demuxer needs.
-  void set_options(AVDictionary** options) const;
+  // Makes this the way by which a context opens its files, until attach() is called for another one. The demuxer needs
+  // these options.
+  void attach(AVFormatContext& format, AVDictionary** options);
   // From now on a server that has gone is waited for.
   void is_open() { is_open_ = true; }
   // A call of FFmpeg begins, which may wait for a server, and in a live list for the next segment.
@@ -68,8 +68,13 @@ class HlsReader {
   bool can_seek() const;
   // The reader was sent to another place.
   void moved();
-  // A packet of this stream has come: its times are made to follow on those before.
-  void settle(AVPacket& packet, const AVStream& stream);
+  // The demuxer has come to the end of what it was shown of the list, and the list goes on: it has to be opened again.
+  //
+  // FFmpeg's demuxer of fragmented MP4 sorts fragments by their times and reads one header. So such a list is shown to
+  // it up to the place where times begin again.
+  bool next_section(const AVStream& stream);
+  // A packet of this stream has come: its times, in this unit, are made to follow on those before.
+  void settle(AVPacket& packet, const AVStream& stream, AVRational unit);
   // The live list is so far ahead of the stream that its pictures should not be waited for.
   bool is_far_ahead(const AVStream& stream) const;
 
@@ -80,6 +85,7 @@ class HlsReader {
   int64_t segment_count(const AVStream& stream) const;
   // The reason why nothing more will come; "" if there is none.
   const std::string& failure() const { return failure_; }
+  void fail(const std::string& why) { failure_ = why; }
   // The reason why FFmpeg did not open it; `words` if it is not known.
   std::string words_for_refusal(const std::string& words) const;
   // True if the list counts anew, so that it has to be opened again.
@@ -109,6 +115,7 @@ class HlsReader {
     Clock::time_point grown;                     // when it last had a new segment
     bool is_told = false;                        // that it has none
     bool was_live = false;                       // at some time
+    int64_t shown = -1;                          // the demuxer's first segment; -1: the list's first
   };
   struct File;
 
@@ -128,7 +135,9 @@ class HlsReader {
 
   bool waits_again(int status, const std::string& why, const std::string& name);
   void answered();
-  int load(List& list, AVIOContext* from, AVIOContext** io);
+  int load(List& list, AVIOContext* from, std::string& text);
+  void free_first();
+  AVIOContext* view_of(const List& list, const std::string& text) const;
   int look_at(List& list, HlsList said);
   void note_opened(List& list, int64_t number);
   void lose(List& list, int64_t number, const std::string& why, const std::string& what);
@@ -138,12 +147,14 @@ class HlsReader {
   const List* list_of(const AVStream& stream) const;
   List* list_of(const AVStream& stream);
 
-  AVFormatContext& format_;
+  AVFormatContext* format_ = nullptr;
   const HlsSettings settings_;
   Interrupt& interrupt_;
   Log& log_;
-  decltype(AVFormatContext::io_open) const open_;
-  decltype(AVFormatContext::io_close2) const close_;
+  decltype(AVFormatContext::io_open) open_ = nullptr;
+  decltype(AVFormatContext::io_close2) close_ = nullptr;
+  std::string whitelist_, cookies_;
+  std::string master_, root_;    // the text of the first list, and its address
   AVIOContext* first_ = nullptr; // the demuxer's view of the first list
   std::deque<List> lists_;       // in FFmpeg's order; without the list of lists
   std::set<std::string> keys_;   // that were read

@@ -24,6 +24,7 @@ extern "C" {
 #include <system_error>
 #include <thread>
 #include <utility>
+#include <vector>
 
 namespace millrace::media {
 
@@ -172,16 +173,8 @@ Input::Input(const InputSettings& settings, Interrupt& interrupt, Log& log)
 void Input::open_stream() {
   const LogScope scope(log_);
   interrupt_.allow(kind_ == InputKind::address ? settings_.timeout_s : 0);
-  first_.reset();
-  pace_ = {};
-  format_ = avformat_alloc_context();
-  if (!format_) throw std::bad_alloc();
-  format_->opaque = &log_;
-  format_->interrupt_callback = interrupt_.callback();
-  format_->probesize = is_narrow_ ? kNarrowBytesMax : kProbeBytesMax;
-  format_->max_analyze_duration = is_narrow_ ? kNarrowUsMax : kProbeUsMax;
-  if (is_narrow_) format_->fps_probe_size = 0;
-  interrupt_.watch(&format_);
+  unit_ = {0, 1};
+  allocate();
   try {
     open();
     has_length_ = kind_ == InputKind::address && reads_one_address() && avio_size(format_->pb) > 0;
@@ -195,7 +188,21 @@ void Input::open_stream() {
     close();
     throw;
   }
+  unit_ = stream_->time_base;
   if (list_) list_->is_open();
+}
+
+void Input::allocate() {
+  first_.reset();
+  pace_ = {};
+  format_ = avformat_alloc_context();
+  if (!format_) throw std::bad_alloc();
+  format_->opaque = &log_;
+  format_->interrupt_callback = interrupt_.callback();
+  format_->probesize = is_narrow_ ? kNarrowBytesMax : kProbeBytesMax;
+  format_->max_analyze_duration = is_narrow_ ? kNarrowUsMax : kProbeUsMax;
+  if (is_narrow_) format_->fps_probe_size = 0;
+  interrupt_.watch(&format_);
 }
 
 void Input::close() {
@@ -258,13 +265,43 @@ int Input::open_bytes(const std::string& url, AVDictionary** options) {
   const int count = avio_read(io_, reinterpret_cast<unsigned char*>(head), sizeof head);
   if (avio_seek(io_, 0, SEEK_SET) < 0) return AVERROR(EIO);
   if (count <= 0 || !begins_as_list({head, static_cast<size_t>(count)})) return 0;
-  // FFmpeg lets a list open what its own way allows: a file no address, and an address no file.
-  format_->protocol_whitelist = av_strdup(io_->protocol_whitelist ? io_->protocol_whitelist : "");
   const HlsSettings settings{kind_ == InputKind::address ? settings_.timeout_s : 0, settings_.retry_s,
                              settings_.any_names, settings_.say};
-  list_ = std::make_unique<HlsReader>(*format_, url, std::exchange(io_, nullptr), settings, interrupt_, log_);
-  list_->set_options(options);
+  list_ = std::make_unique<HlsReader>(url, std::exchange(io_, nullptr), settings, interrupt_, log_);
+  list_->attach(*format_, options);
   return 0;
+}
+
+// Opens a list again at the place where its times begin again. False if that fails, for the list's reason.
+bool Input::open_section() {
+  const std::vector<uint8_t> before(stream_->codecpar->extradata,
+                                    stream_->codecpar->extradata + stream_->codecpar->extradata_size);
+  const std::string url = (kind_ == InputKind::file ? "file:" : "") + settings_.path;
+  stream_ = nullptr;
+  avformat_close_input(&format_);
+  InputOptions options;
+  try {
+    allocate();
+    list_->attach(*format_, &options.all);
+    const int status = avformat_open_input(&format_, url.c_str(), nullptr, &options.all);
+    if (status < 0) throw std::runtime_error(open_words(status, interrupt_));
+    find_stream();
+  } catch (const std::runtime_error& error) {
+    if (list_->failure().empty()) list_->fail(std::string("where its times begin again: ") + error.what());
+    return false;
+  }
+  const AVCodecParameters& said = *stream_->codecpar;
+  has_new_header_ = !std::equal(before.begin(), before.end(), said.extradata, said.extradata + said.extradata_size);
+  return true;
+}
+
+// Tells the decoder that the codec's header is another one from this packet on.
+void Input::add_header(AVPacket& packet) {
+  const AVCodecParameters& said = *stream_->codecpar;
+  if (!std::exchange(has_new_header_, false) || said.extradata_size <= 0) return;
+  const auto size = static_cast<size_t>(said.extradata_size);
+  if (uint8_t* header = av_packet_new_side_data(&packet, AV_PKT_DATA_NEW_EXTRADATA, size))
+    std::copy_n(said.extradata, size, header);
 }
 
 // True if the index of an MP4 was found after its pictures, and the input cannot go back to them.
@@ -367,7 +404,7 @@ void Input::find_stream() {
   const bool looks_itself = settings_.media == AVMEDIA_TYPE_VIDEO && says_its_streams();
   const int status = looks_itself ? 0 : search_streams();
   if (kind_ == InputKind::address && interrupt_.has_ended()) {
-    if (std::exchange(is_narrow_, true)) throw std::runtime_error(loss_words(status));
+    if (list_ || std::exchange(is_narrow_, true)) throw std::runtime_error(loss_words(status));
     close();
     return open_stream();
   }
@@ -438,12 +475,20 @@ int Input::next_packet(AVPacket* packet) {
     if (list_) list_->begin_wait();
     const auto begun = std::chrono::steady_clock::now();
     const int status = av_read_frame(format_, packet);
+    if (status == AVERROR_EOF && list_ && list_->next_section(*stream_)) {
+      if (!open_section()) return AVERROR(EIO);
+      continue;
+    }
     if (status < 0) return status;
     const bool is_ours = packet->stream_index == stream_->index;
     const bool has_time = is_ours && packet->pts != AV_NOPTS_VALUE;
     pace_.came(std::chrono::nanoseconds(std::chrono::steady_clock::now() - begun).count(),
-               has_time ? nanoseconds(packet->pts) : INT64_MIN);
-    if (is_ours && list_) list_->settle(*packet, *stream_);
+               has_time ? av_rescale_q(packet->pts, stream_->time_base, {1, 1'000'000'000}) : INT64_MIN);
+    if (is_ours && list_ && unit_.num != 0) { // else it is being opened
+      av_packet_rescale_ts(packet, stream_->time_base, unit_);
+      list_->settle(*packet, *stream_, unit_);
+      add_header(*packet);
+    }
     if (is_ours) return status;
     av_packet_unref(packet);
   }
@@ -539,7 +584,7 @@ int64_t Input::start_ns() const {
   return time == AV_NOPTS_VALUE ? INT64_MIN : nanoseconds(time);
 }
 
-int64_t Input::nanoseconds(int64_t time) const { return av_rescale_q(time, stream_->time_base, {1, 1'000'000'000}); }
+int64_t Input::nanoseconds(int64_t time) const { return av_rescale_q(time, unit_, {1, 1'000'000'000}); }
 
 // The matrix maps a pixel's position to its position on the screen: (x, y) to (a·x + c·y, b·x + d·y), y downwards.
 uint32_t Input::turn(bool& is_near) const {

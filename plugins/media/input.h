@@ -94,6 +94,9 @@ class Input {
   void open_stream();
   void open();
   int open_bytes(const std::string& url, AVDictionary** options);
+  void allocate();
+  bool open_section();
+  void add_header(AVPacket& packet);
   void close();
   int search_streams();
   void find_stream();
@@ -124,8 +127,10 @@ class Input {
   bool is_behind_ = false;
   std::chrono::steady_clock::time_point due_; // for the next of them
   Pace pace_;
-  bool has_length_ = false; // a server has said how many bytes there are
-  bool is_narrow_ = false;  // opened again after a search that took too long
+  bool has_length_ = false;  // a server has said how many bytes there are
+  bool is_narrow_ = false;   // opened again after a search that took too long
+  AVRational unit_ = {0, 1}; // the unit of packets' times: that of the first section of a list; 0: not known yet
+  bool has_new_header_ = false;
 };
 
 } // namespace millrace::media

@@ -61,6 +61,31 @@ TEST_CASE("a range without a place goes on where the last one ended") {
   CHECK(list.segments[3].offset == 0);
 }
 
+TEST_CASE("a part of a list is written with its key, its header and its ranges") {
+  const HlsList list = read_hls_list(
+      "#EXTM3U\n#EXT-X-TARGETDURATION:2\n#EXT-X-MEDIA-SEQUENCE:3\n#EXT-X-MAP:URI=\"a.mp4\"\n#EXTINF:1.5,\n"
+      "#EXT-X-BYTERANGE:10@0\na\n#EXTINF:2,\n#EXT-X-BYTERANGE:20\na\n#EXT-X-DISCONTINUITY\n#EXT-X-MAP:URI=\"b.mp4\"\n"
+      "#EXT-X-KEY:METHOD=AES-128,URI=\"k\"\n#EXTINF:1,\nb\n#EXT-X-ENDLIST\n");
+  CHECK(list.section_end(3) == 5);
+  CHECK(list.section_end(4) == 5);
+  CHECK(list.section_end(5) == 6);
+  CHECK(list.section_end(0) == 5);
+  const HlsList part = read_hls_list(write_hls_list(list, 4, 6, false));
+  REQUIRE(part.segments.size() == 2);
+  CHECK_FALSE(part.is_finished);
+  CHECK(part.first == 4);
+  CHECK(part.target_ns == list.target_ns);
+  CHECK(part.segments[0].offset == 10);
+  CHECK(part.segments[0].size == 20);
+  CHECK(part.segments[0].map == "a.mp4");
+  CHECK(part.segments[0].key.empty());
+  CHECK(part.segments[1].map == "b.mp4");
+  CHECK(part.segments[1].key == "k");
+  CHECK(part.segments[1].duration_ns == 1'000'000'000);
+  CHECK(read_hls_list(write_hls_list(list, 3, 4, true)).segments[0].duration_ns == 1'500'000'000);
+  CHECK(write_hls_list(list, 3, 5, true).ends_with("#EXT-X-ENDLIST\n"));
+}
+
 TEST_CASE("numbers that no list has are bounded") {
   const HlsList list = read_hls_list(
       "#EXTM3U\n#EXT-X-TARGETDURATION:nan\n#EXT-X-MEDIA-SEQUENCE:1e300\n#EXTINF:-5,\na\n#EXTINF:1e300,\n"

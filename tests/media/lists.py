@@ -241,6 +241,12 @@ ROWS = {
     "times_go_on_where_they_begin_again_with_sound": Row([0, 1, 2, 0, 1, 2], film="sound", order=[0, 1, 2, 0, 1, 2], breaks=(3,)),
     "times_go_on_where_they_jump_ahead": Row([0, 1, 4, 5], order=[0, 1, 4, 5], breaks=(2,)),
     "times_go_on_where_they_begin_again_each_second": Row([0] * 6, order=[0] * 6, breaks=(1, 2, 3, 4, 5)),
+    "times_go_on_where_they_begin_again_in_fragments": Row([2, 3, 0, 1, 0], film="fmp4", order=[2, 3, 0, 1, 0], breaks=(2, 4)),
+    "times_go_on_where_they_begin_again_in_one_file": Row([2, 3, 0, 1], film="fmp4_ranges", order=[2, 3, 0, 1], breaks=(2,), local=True),
+    "what_misses_where_fragments_begin_again_is_a_gap": Row([2, 0, 1, 0], film="fmp4", order=[2, 3, 0, 1, 0], breaks=(2, 4), faults={1: 404},
+                                                            begins=[0, 2, 3, 4], words=("segment 2 of 5",)),
+    "a_live_list_of_fragments_goes_on_where_times_begin_again": Row(
+        [0, 1, 2, 0, 1, 2], film="fmp4", say=live([0, 1, 2, 0, 1, 2], 4, (3,))),
     "times_go_on_where_they_jump_ahead_in_fragments": Row([0, 1, 4, 5], film="fmp4", order=[0, 1, 4, 5], breaks=(2,)),
     "times_that_begin_again_unsaid_are_mended": Row([3, 4, 0, 1], order=[3, 4, 0, 1], counts={"times_mended": 1}),
     "a_pause_without_a_break_stays": Row([0, 1, 4, 5], order=[0, 1, 4, 5], begins=[0, 1, 4, 5]),
@@ -405,6 +411,21 @@ class Live(Bench):
         pictures, _, said = self.seen(f"path={address}", "", 0)
         self.assertGreaterEqual(len(pictures), int(read["streams"][0]["nb_read_frames"]), said)
 
+    def test_fragments_with_another_header_are_decoded_by_it(self):
+        expected, text = [], ""
+        for name, profile in (("a", "baseline"), ("b", "high")):
+            call([*FFMPEG, "-f", "lavfi", "-i", f"testsrc2=size=64x48:rate={RATE}:duration=2", "-c:v", "libx264", "-profile:v", profile,
+                  "-g", RATE, "-f", "hls", "-hls_time", "1", "-hls_playlist_type", "vod", "-hls_segment_type", "fmp4",
+                  "-hls_fmp4_init_filename", f"{name}.mp4", f"{name}.m3u8"], cwd=self.folder)
+            expected += rig.frame_md5s(self.folder / f"{name}.m3u8", before=["-flags", "+bitexact"])
+            lines = (self.folder / f"{name}.m3u8").read_text().replace("#EXT-X-ENDLIST\n", "")
+            text += "#EXT-X-DISCONTINUITY\n" + lines[lines.index("#EXT-X-MAP"):] if text else lines
+        (self.folder / "x.m3u8").write_text(text + "#EXT-X-ENDLIST\n")
+        pictures, _, said = self.seen("path=x.m3u8", "", 0)
+        self.assertEqual([picture["md5"] for picture in pictures], expected, said)
+        times = [picture["media_time"] for picture in pictures]
+        self.assertTimes(times, [n * PERIOD_NS for n in range(4 * RATE)])
+
     def test_a_slow_pipeline_loses_what_is_later_than_the_buffer_and_says_so(self):
         row = Row([1, 2, 3, 4, 5], say=live(ALL, 4))
         pictures, report, said = self.seen(f"path={self.address(row)} buffer=0.5s", "! check.slow ms=80 ", 0)
@@ -428,4 +449,4 @@ class Live(Bench):
 
 
 if __name__ == "__main__":
-    rig.main(cases=len(ROWS) + 4, side_by_side=8)
+    rig.main(cases=len(ROWS) + 5, side_by_side=8)
