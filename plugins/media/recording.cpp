@@ -9,9 +9,11 @@ extern "C" {
 #include <algorithm>
 #include <new>
 #include <stdexcept>
+#include <string_view>
 #include <utility>
 
 #include "plugins/media/rates.h"
+#include "plugins/media/ts_times.h"
 
 namespace millrace::media {
 
@@ -203,7 +205,7 @@ void Recording::begin_file() {
   streams.rate = rate_;
   streams.sound = sound_.stream();
   muxer_->begin(streams);
-  segment_packets_ = 0;
+  segment_packets_ = segment_reached_ = 0;
 }
 
 void Recording::add_frame(AVFrame& frame, int64_t time_ns, int64_t duration_ns) {
@@ -360,6 +362,11 @@ void Recording::write_held(std::optional<int64_t> file_end) {
   if (segment_begin_ > 0 && segment_packets_ < reordered)
     packet.dts = std::max(packet.dts, (segment_packets_ - reordered) * av_rescale_q(1, av_inv_q(rate_), time_base_));
   if (segment_packets_++ == 0) segment_first_dts_ = packet.dts;
+  if (std::string_view(settings_.container.format->name) == "mpegts" && !is_address(settings_.path)) {
+    const int64_t before = std::exchange(segment_reached_, std::max(segment_reached_, packet.pts));
+    if (const std::string words = turn_words(muxer_->path(), to_ns(before), to_ns(segment_reached_)); !words.empty())
+      say_once(said_turn_, words);
+  }
   // MP4 stores decoding times and their durations. If pictures are reordered, the last packet, not the last picture,
   // has to fill up the film's length.
   if (file_end && settings_.container.is_mov)

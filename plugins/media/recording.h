@@ -131,9 +131,10 @@ class Recording {
   AVRational rate_ = {25, 1}, time_base_ = {1, 25};
   int64_t first_time_ns_ = 0, last_time_ns_ = 0, last_duration_ns_ = 0;
   int64_t end_ = 0; // end of the last encoded picture, in units
-  bool said_meaning_ = false, said_lost_ = false;
+  bool said_meaning_ = false, said_lost_ = false, said_turn_ = false;
   std::deque<Waiting> inside_;
   int64_t segment_begin_ = 0;     // in units
+  int64_t segment_reached_ = 0;   // the last picture of this file so far
   int64_t segment_first_dts_ = 0; // first decoding time in this file, as written
   int64_t segment_packets_ = 0;   // written to this file
   uint64_t usual_bytes_ = 0;      // usual size of a packet; of packets that are no key frames if there are any

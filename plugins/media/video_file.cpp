@@ -34,6 +34,7 @@ extern "C" {
 #include "plugins/media/segment_lists.h"
 #include "plugins/media/shown_size.h"
 #include "plugins/media/stated_end.h"
+#include "plugins/media/ts_times.h"
 
 namespace millrace::media {
 namespace {
@@ -55,11 +56,11 @@ that does not state its matrix is taken as bt709 from 720 rows on, else as bt601
 pictures are given as they are. Sound and subtitles are not read; the report names them.
 
 Times are the container's, with the first picture at 0: a variable rate stays one, gaps stay gaps,
-of any length that the file confirms. A picture of another size than the first is refused, or scaled
-as `sizes` says; another shape of the pixels is said and carried by each picture.
-Times that do not rise are mended and counted. `start` and `end` choose a part, exact to the
-picture, in seconds of the file (not of a folder). `speed` 2 shows it twice as fast. With `loop` it
-begins again at its end and the stream has no end.
+of any length that the file confirms; in a transport stream its packets do. A picture of another
+size than the first is refused, or scaled as `sizes` says; another shape of the pixels is said and
+carried by each picture. Times that do not rise are mended and counted. `start` and `end` choose a
+part, exact to the picture, in seconds of the file (not of a folder). `speed` 2 shows it twice as
+fast. With `loop` it begins again at its end and the stream has no end.
 
 Damage is skipped, counted and reported once with its place; `on_damage=fail` makes it an error. A
 live address cannot be slowed. An address that is silent for `timeout` is lost; a live one gets 30 s
@@ -82,6 +83,7 @@ constexpr size_t kSeeksMax = 3;            // each seek goes further before `sta
 constexpr int kDamageInARowMax = 256;      // after this many failed reads in a row nothing more will come
 constexpr ptrdiff_t kOffsetUnit = 64;      // readers expect rows to begin at multiples of it
 constexpr size_t kMissingToldMax = 8;      // segments of a list; a server that is half empty has thousands
+constexpr int64_t kPauseNs = int64_t{30} * 60 * 1'000'000'000; // half of what MediaTimes takes for a jump
 constexpr const char* kScaling = "; `sizes: fit` or `sizes: stretch` would scale it";
 constexpr int kFastFrom = 10; // pictures a second, from which on a live stream is decoded on several threads at a time
 constexpr std::chrono::milliseconds kPauseFirst{250}, kPauseMost{5000}, kSlice{50};
@@ -237,6 +239,8 @@ class VideoFile final : public Handler, private BlockLender {
     if (!frame_ || !packet_) throw std::bad_alloc();
     coded_shape_ = {0, 1};
     origin_ns_ = input_->start_ns();
+    is_ts_ = std::string_view(input_->format().iformat->name) == "mpegts";
+    forget_turns();
     is_before_start_ = false;
     skips_until_ns_ = file == 0 && *start_ > 0 ? in_ns(*start_) : 0;
     seeks_ = input_->has_index() ? 0 : 1;
@@ -272,8 +276,14 @@ class VideoFile final : public Handler, private BlockLender {
     if (std::exchange(has_packet_, false)) av_packet_unref(packet_.get());
   }
 
+  void forget_turns() {
+    packet_turns_ = picture_turns_ = {};
+    packet_ns_ = kNoTime;
+  }
+
   bool seek(int64_t ns) {
     forget_packet();
+    forget_turns();
     try {
       return input_->seek(ns);
     } catch (const std::runtime_error& error) { // opening it anew failed
@@ -431,6 +441,7 @@ class VideoFile final : public Handler, private BlockLender {
     const int status = std::exchange(has_packet_, false) ? 0 : read();
     if (input_->list()) note_list(*input_->list());
     if (status == 0) {
+      if (is_ts_) look_for_pause();
       position_ = packet_->pos;
       tell_kept_waiting();
       if (packet_->flags & AV_PKT_FLAG_CORRUPT) note_gap();
@@ -480,6 +491,18 @@ class VideoFile final : public Handler, private BlockLender {
     }
   }
 
+  // A transport stream whose times jump ahead was joined, or it has a pause, which only its packets tell.
+  void look_for_pause() {
+    const int64_t stamp = packet_->dts != AV_NOPTS_VALUE ? packet_->dts : packet_->pts;
+    if (stamp == AV_NOPTS_VALUE) return;
+    const int64_t before = std::exchange(packet_ns_, packet_turns_.continued(input_->nanoseconds(stamp)));
+    if (before == kNoTime || packet_ns_ - before < kPauseNs || input_->kind() != InputKind::file) return;
+    if (is_joined(files_[file_], position_, packet_->pos)) return;
+    const int64_t shown_ns =
+        packet_->pts == AV_NOPTS_VALUE ? packet_ns_ : packet_ns_ + input_->nanoseconds(packet_->pts - stamp);
+    times_.trusts_until(shown_ns);
+  }
+
   // Packets come, and no picture.
   void tell_kept_waiting() {
     if (input_->kind() != InputKind::address || is_told_.kept_waiting) return;
@@ -509,6 +532,7 @@ class VideoFile final : public Handler, private BlockLender {
   std::optional<Step> look_at_picture() {
     const int64_t stamp = frame_->best_effort_timestamp;
     container_ns_ = stamp == AV_NOPTS_VALUE ? kNoTime : input_->nanoseconds(stamp);
+    if (is_ts_) container_ns_ = picture_turns_.continued(container_ns_);
     if (origin_ns_ == INT64_MIN && container_ns_ != kNoTime) origin_ns_ = container_ns_;
     // Pictures of a raw stream have no times and are a period apart.
     const bool is_raw = origin_ns_ == INT64_MIN;
@@ -822,6 +846,7 @@ class VideoFile final : public Handler, private BlockLender {
 
   void set_times(mr_header& header) {
     const MediaTimes::Time& time = time_;
+    const int64_t before_ns = std::exchange(before_ns_, container_ns_);
     header.pts_ns = time.ns;
     header.duration_ns = times_.shown_for(duration_ns_ > 0 ? duration_ns_ : period_ns());
     if (time.found == MediaTimes::Found::good) return;
@@ -829,9 +854,15 @@ class VideoFile final : public Handler, private BlockLender {
     if (!std::exchange(is_told_.times, true))
       log(MR_LOG_INFO, "the time of picture " + std::to_string(taken_) +
                            (time.found == MediaTimes::Found::missing  ? " is missing"
-                            : time.found == MediaTimes::Found::jumped ? " jumps back, or ahead by over an hour"
+                            : time.found == MediaTimes::Found::jumped ? jump_words(before_ns)
                                                                       : " does not rise") +
                            ": it and those like it are mended and counted");
+  }
+
+  std::string jump_words(int64_t before_ns) const {
+    if (before_ns == kNoTime) return " jumps";
+    const std::string by = " by " + seconds_words(std::abs(container_ns_ - before_ns));
+    return container_ns_ < before_ns ? " jumps back" + by : " jumps ahead" + by + ", as where streams were joined";
   }
 
   // ---- blocks, for the decoder's threads
@@ -908,13 +939,17 @@ class VideoFile final : public Handler, private BlockLender {
   int64_t origin_ns_ = INT64_MIN;  // the container's time of the file's first picture
   int64_t container_ns_ = kNoTime; // container's time of the picture in frame_
   int64_t end_ns_ = kNoTime;       // the end of the segment that was read before, if it is told
+  int64_t before_ns_ = kNoTime;    // container's time of the picture before it
   int64_t untimed_ = 0;            // pictures of this file, if none has a time
   int64_t reached_ns_ = 0;         // position of the last picture in the file
   int64_t skips_until_ns_ = 0;     // pictures before it are only decoded
   size_t seeks_ = 0;               // how often `start` was looked for
   bool is_before_start_ = false;   // a picture before `start` was seen, so the seek skipped none
   int64_t position_ = -1;          // byte position of the last packet
-  int64_t longest_step_ns_ = 0;    // between two pictures of the file
+  bool is_ts_ = false;             // a transport stream: the next three follow its times
+  TsTurns packet_turns_, picture_turns_;
+  int64_t packet_ns_ = kNoTime; // the last packet that was read
+  int64_t longest_step_ns_ = 0; // between two pictures of the file
   int damage_in_a_row_ = 0;
   int lost_ = 0; // FFmpeg's error with which the connection was lost; 0: it holds
   std::string lost_words_;

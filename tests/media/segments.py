@@ -127,6 +127,49 @@ class Long(Segments):
             self.all_ways(times, [("mp4", "h264"), ("mp4", "mpeg4"), ("mkv", "ffv1")])
 
 
+class TransportStreams(Segments):
+    """Pauses that are longer than what was taken for a join, and streams that were joined."""
+
+    def stream(self, name, start, times=even(0, 25)):
+        path = self.folder / f"{name}.ts"
+        self.run_it("run", f"{self.film(times)} ! video.writer path={self.folder}/{name}.mkv codec=ffv1")
+        call([*FFMPEG, "-i", self.folder / f"{name}.mkv", "-c:v", "libx264", "-copyts", "-enc_time_base", "1/90000", "-output_ts_offset",
+              start, path])
+        return path
+
+    def test_a_pause_of_hours_is_kept_in_a_file(self):
+        for hours in (2, 20):
+            times = even(0, 50) + even(hours * 3600, 50)
+            for codec in ("h264", "mpeg2"):
+                path = self.folder / f"{codec}.ts"
+                told = self.run_it("run", f"{self.film(times)} ! video.writer path={path} codec={codec}").stderr
+                self.assertNotIn("transport stream counts", told)
+                self.same(self.read(path), times, "ts", f"{hours} hours in {codec}")
+                self.assertNotIn("times_mended", rig.counts(self.told, "file"))
+
+    def test_joined_streams_go_on_after_a_period_and_say_so_once(self):
+        joined = self.folder / "joined.ts"
+        joined.write_bytes(self.stream("one", 0).read_bytes() + self.stream("two", 5 * 3600).read_bytes())
+        got = self.read(joined)
+        self.same(got, even(0, 50), "ts", "joined streams", slack=PERIOD_NS)
+        self.assertEqual(rig.counts(self.told, "file").get("times_mended"), 1)
+        told = self.run_it("run", f"video.file path={joined} ! null.sink").stderr
+        self.assertEqual(told.count("as where streams were joined"), 1, told)
+
+    def test_times_go_on_where_their_count_ends(self):
+        turn_s = 2**33 / 90000
+        path = self.stream("turn", turn_s - 3, even(0, 150))
+        self.same(self.read(path), even(0, 150), "ts", "a film over the end of the count")
+
+    def test_a_pause_that_is_longer_than_the_count_is_said_once_with_its_place(self):
+        times = even(0, 25) + even(30 * 3600, 25) + even(90 * 3600, 25)
+        told = self.run_it("run", f"{self.film(times)} ! video.writer path=long.ts codec=mpeg2").stderr
+        self.assertEqual(told.count("a transport stream counts 26.5 hours"), 1, told)
+        self.assertIn("in 'long.ts' no picture came for 30.0 hours after 0.0 hours: this pause is read as 3.5 hours", told)
+        for name in ("long.mkv", "long.mp4"):
+            self.assertNotIn("transport", self.run_it("run", f"{self.film(times)} ! video.writer path={name} codec=mpeg4").stderr)
+
+
 class Words(Segments):
     def test_a_pause_that_is_in_no_segment_is_said_once_unless_the_list_tells_it(self):
         times = [i * 4 * NS for i in range(80)]
@@ -162,4 +205,4 @@ def add_pauses():
 
 add_pauses()
 if __name__ == "__main__":
-    rig.main(cases=len(PAUSES) + 7, side_by_side=2)
+    rig.main(cases=len(PAUSES) + 11, side_by_side=2)
