@@ -12,6 +12,7 @@ enum ExitCode {
   kInvalidPipeline = 3, // found before anything runs
   kPluginNotLoaded = 4,
   kDeviceLost = 5,
+  kNotWritten = 6,  // the run is well, and its report, trace or log is not
   kSignalled = 128, // plus the number of the signal: 129, 130, 143
 };
 

@@ -1,14 +1,21 @@
 // A file that a run writes when it is over: its report or its trace. It is opened before the run, so that a path that
-// cannot be written is refused before the run and not after it. If writing fails after the run, that is a warning: the
-// run has not failed.
+// cannot be written is refused before the run and not after it. If writing fails after the run, that is an error with
+// an exit code of its own: the run has not failed.
 #pragma once
 
 #include <fstream>
 #include <functional>
+#include <optional>
 #include <ostream>
 #include <string>
 
+#include "observe/error.h"
+
 namespace millrace::cli {
+
+// Throws Failure (MR0111) for a file that could not be opened now: its folder is not there, or neither may be written.
+// It changes nothing, so it comes before all else: nodes meet and models load before a ReportFile is opened.
+void refuse_unwritable(const std::string& path);
 
 class ReportFile {
  public:
@@ -19,8 +26,8 @@ class ReportFile {
   ReportFile(const ReportFile&) = delete;
   ReportFile& operator=(const ReportFile&) = delete;
 
-  // Calls `writes` once, unless the path is "". Returns the sentence of a warning if writing failed, else "".
-  std::string write(const std::function<void(std::ostream&)>& writes);
+  // Calls `writes` once, unless the path is "". Returns an error (MR0606) if writing failed.
+  std::optional<Error> write(const std::function<void(std::ostream&)>& writes);
 
  private:
   const std::string path_;

@@ -286,12 +286,19 @@ class LiveRun {
     progress_.end();
   }
 
-  // Throws Failure if a signal came before the files were opened, and they cannot be opened.
-  void write_files(const Result& result) {
+  // Writes the report and the trace, and says which of them, and of the log, could not be written. False: one could
+  // not. Throws Failure if a signal came before the files were opened, and they cannot be opened.
+  [[nodiscard]] bool write_files(const Result& result) {
     open_files();
-    tell(json_->write([&](std::ostream& out) { out << report_of(result) << "\n"; }));
+    std::vector<std::optional<Error>> errors;
+    errors.push_back(json_->write([&](std::ostream& out) { out << report_of(result) << "\n"; }));
     if (const std::shared_ptr<exec::Run> run = running())
-      tell(trace_->write([&](std::ostream& out) { write_trace(traces_of(*run), out); }));
+      errors.push_back(trace_->write([&](std::ostream& out) { write_trace(traces_of(*run), out); }));
+    if (!command_.log_file.empty() && log_.has_failed())
+      errors.push_back(Error{code::write_failed, "the log " + command_.log_file + " is not complete", {}, {}, "", ""});
+    std::erase_if(errors, [](const std::optional<Error>& error) { return !error; });
+    for (const std::optional<Error>& error : errors) std::fprintf(stderr, "%s\n", format_error(*error).c_str());
+    return errors.empty();
   }
 
   // Waits until the sentence about the signal was printed, so that it comes before the run's end; kToldWithin at most.
@@ -449,10 +456,6 @@ class LiveRun {
     if (!trace_) trace_.emplace(command_.trace);
   }
 
-  static void tell(const std::string& warning) {
-    if (!warning.empty()) std::fprintf(stderr, "%s\n", warning.c_str());
-  }
-
   std::string report_of(const Result& result) {
     if (command_.node.empty()) return to_json(result);
     const std::lock_guard lock(mutex_);
@@ -501,7 +504,7 @@ class LiveRun {
     std::fprintf(stderr, "%s\n", format_error(result.error).c_str());
     if (const std::shared_ptr<exec::Run> run = running()) result.report = run->report();
     try {
-      write_files(result);
+      (void)write_files(result); // the process ends with the code of its signal, or of the call that hangs
     } catch (const Failure& failure) {
       std::fprintf(stderr, "%s\n", format_error(failure.error()).c_str());
     }
@@ -549,7 +552,7 @@ int run_to_end(LiveRun& live, const RunCommand& command, const Signals& signals)
     const int signalled = signals.first();
     if (signalled) live.await_told();
     live.begin_end();
-    live.write_files({});
+    if (!live.write_files({})) return static_cast<int>(kNotWritten);
     return signalled ? kSignalled + signalled : static_cast<int>(kDone);
   };
   Result result;
@@ -580,12 +583,13 @@ int run_to_end(LiveRun& live, const RunCommand& command, const Signals& signals)
   if (signalled) live.await_told();
   live.begin_end();
   if (!command.quiet) std::fputs(without_secrets(summary_words(result.report, command.explain)).c_str(), stderr);
-  live.write_files(result);
+  const bool are_written = live.write_files(result);
   if (!result.ok) {
     std::fprintf(stderr, "%s\n", format_error(result.error).c_str());
     if (exit_code_of(result.error) == kDeviceLost) leave(kDeviceLost);
     return came_at_start ? kSignalled + signalled : kRunFailed;
   }
+  if (!are_written) return kNotWritten;
   return signalled ? kSignalled + signalled : kDone;
 }
 
@@ -598,6 +602,8 @@ int run(const RunCommand& command) {
     confine.require("--trace", command.trace, true);
     confine.require("--log-file", command.log_file, true);
   }
+  refuse_unwritable(command.json);
+  refuse_unwritable(command.trace);
   const embed::CrashReport crashes;
   LiveRun live(command);
   const Signals signals(

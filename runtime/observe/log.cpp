@@ -176,6 +176,7 @@ class Log::Writer {
 
   const LogSource& nobody() const { return nobody_; }
   void wake() { sem_post(&wake_); }
+  bool has_failed() const { return is_failure_told_.load(); }
   bool has_written(uint64_t count) const { return written_.load(std::memory_order_acquire) >= count; }
 
  private:
@@ -270,7 +271,7 @@ class Log::Writer {
 
   // Reported once: a full disk would otherwise give an error for every entry.
   void tell_failure(const std::string& why) {
-    if (std::exchange(is_failure_told_, true) || !settings_.on_line) return;
+    if (is_failure_told_.exchange(true) || !settings_.on_line) return;
     try {
       settings_.on_line("warning: the log is not complete: " + printable(why));
     } catch (...) { // on_line may be the function that failed
@@ -286,7 +287,7 @@ class Log::Writer {
   const LogSource nobody_;
   uint64_t lost_told_ = 0;
   int64_t loss_told_ns_ = 0;
-  bool is_failure_told_ = false;
+  std::atomic<bool> is_failure_told_{false};
   std::atomic<uint64_t> written_{0};
   std::atomic<bool> stopping_{false};
   sem_t wake_{};
@@ -348,6 +349,8 @@ void Log::say_line(std::string_view line) noexcept {
   context.as_is = true;
   say(LogLevel::warning, nobody, line, context);
 }
+
+bool Log::has_failed() const noexcept { return writer_->has_failed(); }
 
 bool Log::flush(int64_t at_most_ns) noexcept {
   const uint64_t until = queue_.pushed();

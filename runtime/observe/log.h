@@ -87,6 +87,8 @@ class Log {
   // Waits until everything said so far is written, at most `at_most_ns`. True: it is written. May be called while the
   // process crashes, also from a signal handler: it allocates nothing and takes no lock.
   bool flush(int64_t at_most_ns) noexcept;
+  // True once an output has failed, such as the file on a full disk. Any thread.
+  bool has_failed() const noexcept;
   // Entries that found the queue full.
   uint64_t lost() const noexcept { return queue_.lost(); }
 

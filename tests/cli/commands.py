@@ -205,11 +205,18 @@ class Outputs(Command):
             self.assertIn("cannot write no/such/folder.json: No such file or directory", said)
             self.assertFalse((self.folder / "out.raw").exists())
 
-    def test_a_report_that_cannot_be_written_when_the_run_is_over_costs_a_warning(self):
+    def test_a_file_that_may_not_be_written_is_refused_before_all_else(self):
+        (self.folder / "folder").mkdir()
+        for option in ("--json", "--trace", "--log-file"):
+            for path in ("no/such/file", "folder"):
+                said = self.refused("run", "no.such ! handler", option, path, code=2, error="MR0111")
+                self.assertIn(path, said)
+
+    def test_a_report_that_cannot_be_written_when_the_run_is_over_is_an_error(self):
         for option in ("--json", "--trace"):
             result = self.run_it("run", "test.pattern width=64 height=48 count=5 ! file.raw_writer path=out.raw", option,
-                                 "/dev/full")
-            self.assertIn("warning MR0606: cannot write /dev/full: No space left on device\n", result.stderr)
+                                 "/dev/full", code=6)
+            self.assertIn("error MR0606: cannot write /dev/full: No space left on device\n", result.stderr)
             self.assertEqual((self.folder / "out.raw").stat().st_size, 5 * 64 * 48 * 3)
 
     def test_an_earlier_report_is_never_taken_for_that_of_this_run(self):
@@ -1076,11 +1083,11 @@ class BrokenOutputs(Command):
                 self.assertEqual(self.run_with("run", "no.such ! null.sink", **stream), 3)
                 (self.folder / "out.rgb").unlink()
 
-    def test_a_report_that_stdout_does_not_take_costs_a_warning(self):
+    def test_a_report_that_stdout_does_not_take_is_an_error(self):
         result = subprocess.run([MILLRACE, "run", "null.source count=3 ! null.sink", "--json", "-", "--quiet"],
                                 stdout=self.broken_pipe(), stderr=subprocess.PIPE, text=True, timeout=SECONDS_MAX)
-        self.assertEqual(result.returncode, 0)
-        self.assertIn("warning MR0606: cannot write -: Broken pipe", result.stderr)
+        self.assertEqual(result.returncode, 6)
+        self.assertIn("error MR0606: cannot write -: Broken pipe", result.stderr)
 
     def test_a_file_that_may_not_grow_is_an_error_and_no_signal(self):
         def limited():

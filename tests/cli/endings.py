@@ -294,10 +294,10 @@ handlers:
         path.write_text(self.STREAMS.format(settings=settings, items=items, more=more, in_function=in_function))
         return path
 
-    def ends(self, how, pipeline, *arguments, sent=(), once=()):
+    def ends(self, how, pipeline, *arguments, sent=(), once=(), report=None, says=""):
         """Runs it, sends it the signals once it has said these words, and compares its end with the row."""
         with self.subTest(how, pipeline=str(pipeline), sent=sent):
-            run = Run(self, pipeline, *arguments)
+            run = Run(self, pipeline, *arguments, report=report)
             for words in once:
                 run.until(words)
             for number in sent:
@@ -305,6 +305,7 @@ handlers:
                 if number != sent[-1]:
                     run.until(f"{signal.Signals(number).name}: no more ticks")
             ending_table.check(self, how, run.end(), run.report_path, run.said)
+            self.assertIn(says, run.said)
 
     def test_one_that_is_well(self):
         self.ends("its sources have ended", "test.pattern width=64 height=48 count=9 ! null.sink")
@@ -329,6 +330,17 @@ handlers:
         hangs = bad(does="hang", budget="100ms")
         self.ends("a second signal before that, or SIGQUIT", hangs, sent=[signal.SIGINT, signal.SIGTERM], once=["MR0602"])
         self.ends("a second signal before that, or SIGQUIT", hangs, sent=[signal.SIGQUIT], once=["MR0602"])
+
+    def test_files_that_cannot_be_written(self):
+        short, full = "test.pattern width=64 height=48 count=5 ! null.sink", pathlib.Path("/dev/full")
+        report, others = "the run is well, and its report cannot be written", "the run is well, and its trace or its log cannot be written"
+        self.ends(report, short, report=full, says="error MR0606: ")
+        for option in ("--trace", "--log-file"):
+            self.ends(others, short, option, full, says="error MR0606: ")
+            self.ends(others, self.FAILS_ONCE, option, full, sent=[signal.SIGINT], once=["told to fail"], says="error MR0606: ")
+        fails = Run(self, bad(does="fail"), "--trace", "/dev/full")
+        self.assertEqual(fails.end(), 1)
+        self.assertIn("error MR0606: cannot write /dev/full", fails.said)
 
     def test_handlers_that_fail(self):
         self.ends("a handler fails, with `on_error: fail`", bad(does="fail"))
