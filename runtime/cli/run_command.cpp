@@ -582,10 +582,11 @@ int run_to_end(LiveRun& live, const RunCommand& command, const Signals& signals)
 
   if (signalled) live.await_told();
   live.begin_end();
-  if (!command.quiet) std::fputs(without_secrets(summary_words(result.report, command.explain)).c_str(), stderr);
+  // Errors come first, and the numbers of the run last.
+  if (!result.ok) std::fprintf(stderr, "%s\n", format_error(result.error).c_str());
   const bool are_written = live.write_files(result);
+  if (!command.quiet) std::fputs(without_secrets(summary_words(result.report, command.explain)).c_str(), stderr);
   if (!result.ok) {
-    std::fprintf(stderr, "%s\n", format_error(result.error).c_str());
     if (exit_code_of(result.error) == kDeviceLost) leave(kDeviceLost);
     return came_at_start ? kSignalled + signalled : kRunFailed;
   }

@@ -1,6 +1,7 @@
 """The table of docs/guide/troubleshooting.md that says how runs end: each of its rows is asked for by a test."""
 import json
 import pathlib
+import re
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 BEGINS = "| how the run ends | exit code | `ok` |"
@@ -27,7 +28,10 @@ def ok_of(report):
 
 
 def check(test, how, code, report, said):
-    """The run ended as the row of this name says."""
+    """The run ended as the row of this name says, and its error was told before its numbers."""
     codes, ok = rows()[how]
     test.assertIn(code if code >= 0 else 128 - code, codes, f"{how}\n{said}")
     test.assertEqual(ok_of(report), ok, f"{how}\n{said}")
+    numbers = re.search(r"(?m)^\d+ ticks? in ", said)
+    if numbers and "error MR" in said:
+        test.assertLess(said.rindex("error MR"), numbers.start(), f"{how}\n{said}")

@@ -341,6 +341,7 @@ handlers:
         fails = Run(self, bad(does="fail"), "--trace", "/dev/full")
         self.assertEqual(fails.end(), 1)
         self.assertIn("error MR0606: cannot write /dev/full", fails.said)
+        self.assertRegex(fails.said, r"error MR0601: (.*\n)+error MR0606: (.*\n)+\d+ ticks in ")
 
     def test_handlers_that_fail(self):
         self.ends("a handler fails, with `on_error: fail`", bad(does="fail"))
