@@ -204,6 +204,10 @@ void Meeting::hear(Peer& peer, const net::Event& event, const std::string& why) 
 
 void Meeting::hear_refusal(Peer& peer, const net::Event& event) {
   const std::string sentence = event.sentence.empty() ? net::sentence_of(event.fault) : std::string(event.sentence);
+  // The other node says more of it only until it ends: then its address refuses connections.
+  const bool is_told = event.type == net::EventType::was_refused && net::is_contradiction(event.fault);
+  if (is_told && peer.why != sentence)
+    options_.warn("warning: " + peer.plan.name + " refuses this node, which contradicts itself: " + sentence);
   if (event.lane != 0) {
     // One side follows the plan before the other does; and a cut is nobody's fault.
     const bool differs = event.fault >= net::Fault::open_name && event.fault <= net::Fault::open_expected;
