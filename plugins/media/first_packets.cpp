@@ -14,11 +14,12 @@ namespace millrace::media {
 
 namespace {
 
-constexpr size_t kTimesMax = 11;        // ten steps: 0.4 s at 25 pictures a second
-constexpr size_t kBytesMax = 5'000'000; // as much as FFmpeg's own search reads
-constexpr int kRatePartMax = 1000;      // bounds a rate that is measured between unequal steps
-constexpr double kWholeRatesFrom = 2;   // cameras of two and more pictures a second mean whole numbers
-constexpr int64_t kFirstStepsMax = 3;   // a first picture may be as many steps before the second
+constexpr size_t kTimesMax = 11;               // ten steps: 0.4 s at 25 pictures a second
+constexpr size_t kBytesMax = 5'000'000;        // as much as FFmpeg's own search reads
+constexpr int kRatePartMax = 1000;             // bounds a rate that is measured between unequal steps
+constexpr double kWholeRatesFrom = 2;          // cameras of two and more pictures a second mean whole numbers
+constexpr int64_t kTimeMax = int64_t{1} << 50; // a later one is damaged, and its differences could overflow
+constexpr int64_t kFirstStepsMax = 3;          // a first picture may be as many steps before the second
 
 } // namespace
 
@@ -48,7 +49,7 @@ void FirstPackets::take(Packet packet) {
     begins_with_first_ = is_first;
   }
   bytes_ += static_cast<size_t>(std::max(packet->size, 0));
-  if (packet->pts != AV_NOPTS_VALUE) times_.push_back(packet->pts);
+  if (packet->pts > -kTimeMax && packet->pts < kTimeMax) times_.push_back(packet->pts); // none is INT64_MIN
   kept_.push_back(std::move(packet));
 }
 

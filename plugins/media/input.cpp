@@ -207,6 +207,7 @@ void Input::allocate() {
 
 void Input::close() {
   first_.reset();
+  is_behind_ = false;
   stream_ = nullptr;
   interrupt_.watch(nullptr);
   avformat_close_input(&format_);
@@ -397,7 +398,6 @@ void Input::read_first_packets() {
     first_->take(std::move(packet));
   }
   first_->end();
-  is_behind_ = true;
 }
 
 void Input::find_stream() {
@@ -429,6 +429,8 @@ void Input::find_stream() {
   if (settings_.media != AVMEDIA_TYPE_VIDEO) return;
   if (looks_itself || (status >= 0 && is_live() && !knows_pictures())) read_first_packets();
   check_pictures();
+  last_behind_ns_ = INT64_MIN;
+  is_behind_ = first_ || (is_live() && reads_one_address());
 }
 
 void Input::check_pictures() const {
@@ -438,19 +440,35 @@ void Input::check_pictures() const {
 }
 
 int Input::read(AVPacket* packet) {
-  if (!first_ || !is_behind_) return next_packet(packet);
+  if (!is_behind_) return next_packet(packet);
   rest_until(due_);
   const auto begun = std::chrono::steady_clock::now();
-  const std::chrono::nanoseconds step = std::min(std::chrono::nanoseconds(first_->step_ns()), kStepBehindMax);
-  due_ = begun + step / 2;
-  if (!first_->is_empty()) {
+  if (first_ && !first_->is_empty()) {
     const Packet kept = first_->next();
     av_packet_move_ref(packet, kept.get());
+    due_ = begun + step_behind(*packet) / 2;
     return 0;
   }
   const int status = next_packet(packet);
+  if (status < 0) return status;
+  const std::chrono::nanoseconds step = step_behind(*packet);
+  due_ = begun + step / 2;
   is_behind_ = std::chrono::steady_clock::now() - begun < step / 4; // else it was waited for
-  return status;
+  return 0;
+}
+
+// The time from the packet before to this one, of a source that has to be caught up with.
+std::chrono::nanoseconds Input::step_behind(const AVPacket& packet) {
+  const int64_t time = packet.dts != AV_NOPTS_VALUE ? packet.dts : packet.pts;
+  const int64_t time_ns = time == AV_NOPTS_VALUE ? INT64_MIN : nanoseconds(time);
+  const int64_t before_ns = std::exchange(last_behind_ns_, time_ns);
+  if (before_ns != INT64_MIN && time_ns > before_ns) {
+    const uint64_t step_ns = static_cast<uint64_t>(time_ns) - static_cast<uint64_t>(before_ns); // may be a damaged one
+    return std::chrono::nanoseconds(std::min<uint64_t>(step_ns, kStepBehindMax.count()));
+  }
+  const AVRational by = rate();
+  const int64_t step_ns = first_ ? first_->step_ns() : by.num > 0 ? av_rescale(1'000'000'000, by.den, by.num) : 0;
+  return std::min(std::chrono::nanoseconds(step_ns), kStepBehindMax);
 }
 
 void Input::rest_until(std::chrono::steady_clock::time_point due) const {
@@ -508,6 +526,7 @@ bool Input::has_index() const { return !(format_->iformat->flags & AVFMT_TS_DISC
 bool Input::seek(int64_t ns) {
   if (kind_ == InputKind::pipe) return false;
   first_.reset();
+  is_behind_ = false;
   const int64_t time = av_rescale_q(ns, {1, 1'000'000'000}, stream_->time_base);
   interrupt_.begin();
   const bool can_seek = !list_ || list_->can_seek();

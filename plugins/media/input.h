@@ -106,6 +106,7 @@ class Input {
   void read_first_packets();
   double patience_s() const;
   int next_packet(AVPacket* packet);
+  std::chrono::nanoseconds step_behind(const AVPacket& packet);
   void rest_until(std::chrono::steady_clock::time_point due) const;
   void check_pictures() const;
   bool has_passed_its_pictures() const;
@@ -126,6 +127,7 @@ class Input {
   // burst would be more than a live stream's readers keep.
   bool is_behind_ = false;
   std::chrono::steady_clock::time_point due_; // for the next of them
+  int64_t last_behind_ns_ = INT64_MIN;        // time of the last of them
   Pace pace_;
   bool has_length_ = false;  // a server has said how many bytes there are
   bool is_narrow_ = false;   // opened again after a search that took too long

@@ -99,6 +99,11 @@ TEST_CASE("equal steps are a rate that is exact, and others are a whole number f
   CHECK(is(measured({0, 80'000, 180'000}).rate, 1, 1));
 }
 
+TEST_CASE("times that are damaged are not measured") {
+  CHECK(is(measured({0, 3600, INT64_MAX, 7200}).rate, 25, 1));
+  CHECK(is(measured({INT64_MIN + 1, INT64_MAX}).rate, 25, 1));
+}
+
 TEST_CASE("one time tells no rate: then it is what the pictures say of themselves") {
   CHECK(is(measured({0}).rate, 25, 1));
   CHECK(is(measured({kNone}).rate, 25, 1));
