@@ -22,11 +22,12 @@ namespace millrace::media {
 
 namespace {
 
-constexpr int kIoBytes = 1 << 15;                     // as FFmpeg's own
-constexpr size_t kListBytesMax = size_t{64} << 20;    // a day of segments of a second has 10 MB
-constexpr int kResumesMax = 3;                        // a segment that breaks off again and again is not whole
-constexpr int64_t kCipherBlock = 16;                  // AES fills its last block
-constexpr double kTargetUnsaidS = 10;                 // RFC 8216 demands that a list says it
+constexpr int kIoBytes = 1 << 15;                  // as FFmpeg's own
+constexpr size_t kListBytesMax = size_t{64} << 20; // a day of segments of a second has 10 MB
+constexpr int kResumesMax = 3;                     // a segment that breaks off again and again is not whole
+constexpr int64_t kGoneMax = 100'000;              // missing segments at once: a day of segments of a second has fewer
+constexpr int64_t kCipherBlock = 16;               // AES fills its last block
+constexpr double kTargetUnsaidS = 10;              // RFC 8216 demands that a list says it
 constexpr double kSilentTargets = 3, kFarTargets = 5; // a player begins three before the end
 constexpr std::chrono::milliseconds kPauseFirst{250}, kPauseMost{5000}, kSlice{50};
 
@@ -414,11 +415,12 @@ int HlsReader::open(AVFormatContext* format, AVIOContext** io, const char* url, 
 
 int HlsReader::close(AVFormatContext* format, AVIOContext* io) {
   HlsReader& self = *static_cast<HlsReader*>(format->opaque);
-  if (!io || self.ours_.erase(io) == 0) return self.close_(format, io);
-  if (io->av_class)
+  if (self.bodies_.erase(io) > 0)
     const std::unique_ptr<Body> body(&body_of(io->opaque));
-  else
+  else if (self.files_.erase(io) > 0)
     const std::unique_ptr<File> file(static_cast<File*>(io->opaque));
+  else
+    return self.close_(format, io);
   free_context(io);
   return 0;
 }
@@ -540,7 +542,7 @@ int HlsReader::open_file(AVIOContext** io, std::unique_ptr<File> file) {
   *io = make_context(file.get(), &read_file, &seek_file);
   (*io)->seekable = file->inner->seekable;
   file.release();
-  ours_.insert(*io);
+  files_.insert(*io);
   return 0;
 }
 
@@ -566,7 +568,7 @@ int HlsReader::open_list(AVIOContext** io, const std::string& url, AVDictionary*
     }
     if (status >= 0) {
       answered();
-      ours_.insert(*io);
+      bodies_.insert(*io);
       return status;
     }
     if (interrupt_.is_asked()) return AVERROR_EXIT;
@@ -708,7 +710,7 @@ void HlsReader::note_opened(List& list, int64_t number) {
   if (list.opened >= 0 && number > list.opened) {
     Section section{list.begin + list.count + std::exchange(list.header_count, 0), 0};
     bool is_new = segment(list, number)->is_discontinuous;
-    for (int64_t between = list.opened + 1; between < number; ++between) {
+    for (int64_t between = std::max(list.opened + 1, number - kGoneMax); between < number; ++between) {
       lose(list, between, segment(list, between) ? "it was not read" : "it left the list before it was read", "its");
       const ListSegment* skipped = segment(list, between);
       is_new = is_new || (skipped && skipped->is_discontinuous);
@@ -730,7 +732,8 @@ std::string HlsReader::place_of(const List& list, int64_t number) const {
 }
 
 void HlsReader::lose(List& list, int64_t number, const std::string& why, const std::string& what) {
-  if (!list.gone.insert(number).second) return;
+  if (list.gone.size() >= static_cast<size_t>(kGoneMax)) list.gone.erase(list.gone.begin());
+  if (!list.gone.insert(number).second || list.missing.size() >= static_cast<size_t>(kGoneMax)) return;
   const ListSegment* of = segment(list, number);
   const double lasts_s = of ? static_cast<double>(of->duration_ns) * 1e-9 : target_s(list.said);
   list.missing.push_back({place_of(list, number) + ": " + why + "; " + what + " " + in_words(lasts_s) +

@@ -154,11 +154,11 @@ class HlsReader {
   decltype(AVFormatContext::io_open) open_ = nullptr;
   decltype(AVFormatContext::io_close2) close_ = nullptr;
   std::string whitelist_, cookies_;
-  std::string master_, root_;    // the text of the first list, and its address
-  AVIOContext* first_ = nullptr; // the demuxer's view of the first list
-  std::deque<List> lists_;       // in FFmpeg's order; without the list of lists
-  std::set<std::string> keys_;   // that were read
-  std::set<AVIOContext*> ours_;  // contexts that this object made
+  std::string master_, root_;             // the text of the first list, and its address
+  AVIOContext* first_ = nullptr;          // the demuxer's view of the first list
+  std::deque<List> lists_;                // in FFmpeg's order; without the list of lists
+  std::set<std::string> keys_;            // that were read
+  std::set<AVIOContext*> bodies_, files_; // contexts that this object made: texts of lists, and all others
   std::string failure_;
   bool is_open_ = false, begins_again_ = false, is_master_ = false;
   std::optional<Clock::time_point> away_since_; // the server does not answer since then

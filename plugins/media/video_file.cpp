@@ -78,11 +78,12 @@ segments_missing, pictures_late and reconnects.
     video.file path=media/vtest.avi ! image.blur sigma=2 ! null.sink
 )"[1];
 
-constexpr AVRational kRateFallback{25, 1}; // for a file without a rate: the most common one of such cameras
-constexpr size_t kSeeksMax = 3;            // each seek goes further before `start`
-constexpr int kDamageInARowMax = 256;      // after this many failed reads in a row nothing more will come
-constexpr ptrdiff_t kOffsetUnit = 64;      // readers expect rows to begin at multiples of it
-constexpr size_t kMissingToldMax = 8;      // segments of a list; a server that is half empty has thousands
+constexpr AVRational kRateFallback{25, 1};  // for a file without a rate: the most common one of such cameras
+constexpr size_t kSeeksMax = 3;             // each seek goes further before `start`
+constexpr int kDamageInARowMax = 256;       // after this many failed reads in a row nothing more will come
+constexpr ptrdiff_t kOffsetUnit = 64;       // readers expect rows to begin at multiples of it
+constexpr size_t kMissingToldMax = 8;       // segments of a list; a server that is half empty has thousands
+constexpr size_t kMissingKnownMax = 10'000; // a live list whose segments are missing may go on for years
 constexpr int64_t kPauseNs = int64_t{30} * 60 * 1'000'000'000; // half of what MediaTimes takes for a jump
 constexpr const char* kScaling = "; `sizes: fit` or `sizes: stretch` would scale it";
 constexpr int kFastFrom = 10; // pictures a second, from which on a live stream is decoded on several threads at a time
@@ -152,6 +153,7 @@ class VideoFile final : public Handler, private BlockLender {
     is_told_ = {};
     told_missing_.clear();
     missing_ns_ = 0;
+    missing_count_ = 0;
     paces_ = input_->list() && input_->is_live();
     pace_ = ListPace(in_ns(*buffer_));
     read_ns_ = 0;
@@ -481,13 +483,14 @@ class VideoFile final : public Handler, private BlockLender {
   void note_list(HlsReader& list) {
     for (int returns = list.take_returns(); returns > 0; --returns) count("reconnects");
     for (const MissingSegment& missing : list.take_missing(input_->stream())) {
-      if (!told_missing_.insert(missing.words).second) continue;
+      if (told_missing_.size() < kMissingKnownMax && !told_missing_.insert(missing.words).second) continue;
       count("segments_missing");
+      ++missing_count_;
       missing_ns_ += missing.duration_ns;
       if (*on_damage_ == "fail") throw std::runtime_error("'" + files_[file_] + "' is not whole: " + missing.words);
-      if (told_missing_.size() > kMissingToldMax) continue;
+      if (missing_count_ > kMissingToldMax) continue;
       log(MR_LOG_WARNING, "'" + files_[file_] + "': " + missing.words);
-      if (told_missing_.size() == kMissingToldMax) log(MR_LOG_WARNING, "further segments that are missing are counted");
+      if (missing_count_ == kMissingToldMax) log(MR_LOG_WARNING, "further segments that are missing are counted");
     }
   }
 
@@ -652,8 +655,8 @@ class VideoFile final : public Handler, private BlockLender {
   void report_missing(HlsReader& list) {
     if (!is_cut_short_) list.note_end(input_->stream());
     note_list(list);
-    if (told_missing_.empty() || is_cut_short_ || paces_) return; // a live list is not known as a whole
-    log(MR_LOG_WARNING, "'" + files_[file_] + "' lacks " + std::to_string(told_missing_.size()) + " of " +
+    if (missing_count_ == 0 || is_cut_short_ || paces_) return; // a live list is not known as a whole
+    log(MR_LOG_WARNING, "'" + files_[file_] + "' lacks " + std::to_string(missing_count_) + " of " +
                             std::to_string(list.segment_count(input_->stream())) + " segments, " +
                             seconds_words(missing_ns_) + " of " + seconds_words(list.duration_ns(input_->stream())));
   }
@@ -921,6 +924,7 @@ class VideoFile final : public Handler, private BlockLender {
   int64_t read_ns_ = 0;                // how long the list was waited for since the last picture
   std::set<std::string> told_missing_; // segments of a list
   int64_t missing_ns_ = 0;
+  size_t missing_count_ = 0;
 
   Pixel pixel_ = Pixel::none;
   uint32_t width_ = 0, height_ = 0;
