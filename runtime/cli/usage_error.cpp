@@ -171,10 +171,16 @@ Error refused_missing(const CLI::App& command, const CLI::Option& option, const 
   const std::string name = name_of(option);
   Error error{code::bad_command_line, "millrace " + command.get_name() + " needs " + name, {}, {}, "", ""};
   error.notes.push_back(name + ": " + option.get_description());
-  std::string value = example_of(name);
+  std::string value = example_of(name), folder;
+  size_t words = 0;
   if (name == "--name")
     for (const std::string& argument : arguments)
-      if (argument != command.get_name() && !argument.starts_with("-")) value = handler_in(argument);
+      if (argument != command.get_name() && !argument.starts_with("-")) folder += (words++ == 0 ? "" : "_") + argument;
+  if (words > 0) value = handler_in(folder);
+  if (words > 1) { // a name of several words, which the shell took apart
+    error.edit = "millrace new " + in_shell(folder) + " --name " + value;
+    return error;
+  }
   error.edit = repeated(arguments) + (option.get_positional() ? " " : " " + name + " ") + value;
   if (name == "DIR") error.edit = "millrace new " + value + " --name acme.invert"; // the other half is missing too
   return error;

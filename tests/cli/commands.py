@@ -137,6 +137,7 @@ class Options(Command):
 
     def test_what_a_command_needs_is_told_with_a_whole_command(self):
         for given, needs, edit in ((["new", "my plugin"], "--name", "millrace new 'my plugin' --name my_plugin.invert"),
+                                   (["new", "my", "plugin"], "--name", "millrace new my_plugin --name my_plugin.invert"),
                                    (["new"], "DIR", "millrace new mine --name acme.invert"),
                                    (["inspect"], "TYPE", "millrace inspect image.blur"),
                                    (["run"], "PIPELINE", "millrace run 'test.pattern count=100 ! null.sink'"),

@@ -23,6 +23,7 @@ import threading
 import traceback
 import zlib
 
+ROOT = pathlib.Path(__file__).resolve().parents[2]
 SECONDS_MAX = 40  # a step that takes longer hangs
 SIDE_BY_SIDE = 6  # most rows wait for something
 ROWS = []
@@ -68,8 +69,8 @@ class Trial:
                                          "XDG_CACHE_HOME": str(folder / "cache")}
         self.started = []
 
-    def tool(self, *arguments):
-        result = subprocess.run(arguments, cwd=self.folder, capture_output=True, timeout=SECONDS_MAX,
+    def tool(self, *arguments, seconds=SECONDS_MAX):
+        result = subprocess.run(arguments, cwd=self.folder, capture_output=True, timeout=seconds,
                                 stdin=subprocess.DEVNULL)
         must(result.returncode == 0, f"{arguments[0]} failed: {result.stderr.decode(errors='replace')[:300]}")
         return result.stdout
@@ -419,6 +420,135 @@ def detections_into_a_window_are_told_to_be_drawn_first(t):
     seen.must_say("draw.boxes")
 
 
+# Input that people gave, and a word of the answer that helps: mostly the edit, which is tried too where it runs.
+MISTYPED = (
+    ("video.file path=f.mkv ! view.window", 1, "view.window without_display=discard"),
+    ("video.file path=f.mkv ! video.writer path=x.mp5", 3, "path=x.mp4"),
+    ("video.file path=f.mkv ! video.writer x.mp4", 3, "try: path=x.mp4"),
+    ("video.file f.mkv ! null.sink", 3, "try: path=f.mkv"),
+    ("video.file path=f.mkv ! image.resize 32x24 ! null.sink", 3, "try: width=32 height=24"),
+    ("video.file path=f.mkv ! image.resize scale=0.5 ! null.sink", 3, "try: width="),
+    ("video.file path=f.mkv ! detect.yolo ! null.sink", 3, "try: detect.people"),
+    ("video.file path=f.mkv ! onnx.infer model=yolo.onnx ! null.sink", 3, "try: millrace new infer --name onnx.infer"),
+    ("video.file path=f.mkv ! draw.boxes ! detect.people ! null.sink", 0, "is not connected"),
+    ("video.file path=f.mkv ! detect.people ! view.window", 3, "people. ! boxes.boxes"),
+    ("video.file path=f.mkv ! detect.people ! video.writer path=z.mp4", 3, "people. ! boxes.boxes"),
+    ("test.pattern fps=30 count=30 ! video.writer path=rtsp://127.0.0.1:9/live", 1, "nothing takes connections there"),
+    ("test.pattern fps=30 count=30 ! video.writer path=http://127.0.0.1:9/live", 1, "nothing takes connections there"))
+
+
+@row("media opencv ffmpeg")
+def what_people_mistype_is_answered_with_what_they_meant(t):
+    t.film("f.mkv", "-c:v", "ffv1", count=3)
+    for pipeline, code, words in MISTYPED:
+        seen = t.run(pipeline, DISPLAY="", WAYLAND_DISPLAY="")
+        must(seen.code == code, f"exit code {seen.code} of {pipeline}: {seen.said[:300]}")
+        must(words in seen.said, f"{words} is not said of {pipeline}: {seen.said[:400]}")
+        edits = [line[len("  try: '"):-1] for line in seen.said.splitlines() if line.startswith("  try: 'video.file")]
+        for edit in edits:  # a whole pipeline
+            must(t.call("check", edit).code == 0, f"the edit is refused: {edit}")
+    t.call("run", "test.pattern ! null.sink", "--ticks", "ten").must_say("--ticks 100")
+    t.call("new", "my", "plugin").must_say("try: millrace new my_plugin --name")
+
+
+@row("media ffmpeg")
+def an_error_at_the_end_of_a_run_comes_before_its_numbers(t):
+    said = t.run(MISTYPED[-1][0]).said
+    must(said.index("error MR0601") < said.index("ticks in"), said[:300])
+
+
+# A plugin whose items do what they are told to, and one handler that works on single ticks and on items.
+ITEMS = r"""
+#include <millrace/handler.h>
+#include <stdexcept>
+#include <string>
+namespace mr = millrace;
+namespace {
+struct Bad final : mr::Handler {
+  mr::Input<mr::Image> in{*this, "in"};
+  mr::Output<mr::Tensor> out{*this, "out", mr::dense};
+  mr::Param<std::string> does{*this, "does", "nothing", "its mistake"};
+  Bad() { items(8); }
+  void configure(const mr::Formats& formats) override { formats.tensor(out, mr::dtype_of<int64_t>(), {4}); }
+  void process(mr::Items& items, mr::Cpu&) {
+    for (mr::Tick& item : items) {
+      if (*does == "throw") throw std::runtime_error("told to fail");
+      if (*does == "wait") item.not_yet();
+      const int64_t shape[] = {*does == "shrink" ? -5 : 4};
+      if (*does == "chatter") item.fail(std::string(100'000, 'x').c_str());
+      else out.allocate(item, *does == "turn" ? mr::dtype_of<float>() : mr::dtype_of<int64_t>(), shape);
+    }
+  }
+};
+template <bool kItems> struct Marks final : mr::Handler {
+  mr::Input<mr::Image> in{*this, "in"};
+  mr::Output<mr::Image> out{*this, "out", mr::like(in)};
+  Marks() { if constexpr (kItems) items(4); }
+  void work(mr::Tick& tick) {
+    if (tick.index() % 7 == 3) return; // silent
+    if (tick.index() % 7 == 5) return tick.fail("told to fail");
+    const mr::ImageView from = in(tick);
+    const mr::ImageSpan to = out.allocate_like(tick, from);
+    for (uint32_t y = 0; y < from.height(); ++y)
+      for (uint32_t x = 0; x < from.width(); ++x) to.row(y)[x] = static_cast<uint8_t>(from.row(y)[x] + tick.index());
+  }
+  void process(mr::Tick& tick, mr::Cpu&) requires(!kItems) { work(tick); }
+  void process(mr::Items& items, mr::Cpu&) requires kItems {
+    for (mr::Tick& item : items) work(item);
+  }
+};
+using Each = Marks<false>;
+using Many = Marks<true>;
+} // namespace
+MILLRACE_HANDLER(Bad, "trial.bad", "Does what items should not")
+MILLRACE_HANDLER(Each, "trial.each", "Marks pictures, one at a time")
+MILLRACE_HANDLER(Many, "trial.many", "Marks pictures, several at a time")
+MILLRACE_PLUGIN("trial", "1.0")
+"""
+
+
+def items_plugin(t):
+    t.write("items.cpp", ITEMS)
+    (t.folder / "plug").mkdir()
+    t.tool("c++", "-std=c++20", "-fPIC", "-shared", "-fvisibility=hidden", "-I", str(ROOT / "runtime" / "include"),
+           "items.cpp", "-o", "plug/trial.so", seconds=300)
+
+
+def of_three_streams(t, worker):
+    t.write("p.yaml", "version: 1\nclock: { mode: free }\nstreams: { cams: { items: { a: {}, b: {}, c: {} } } }\nhandlers:\n"
+            "  video: { type: test.pattern, for_each: cams, width: 16, height: 16, format: gray8, count: 40 }\n"
+            f"  work: {{ {worker} }}\n")
+    return "p.yaml"
+
+
+@row("c++")
+def mistakes_of_item_bodies_are_found_and_named(t):
+    items_plugin(t)
+    for does, words in (("throw", "told to fail"), ("wait", "it has inputs and says that it has nothing"),
+                        ("shrink", "the tensor's shape [-5] has a negative dimension"), ("chatter", "xxx"), ("turn", "is of float32, and int64 was planned")):
+        pipeline = of_three_streams(t, f"type: trial.bad, input: video, does: {does} }}\n"
+                                       "  end: { type: null.sink, for_each: cams, input: work")
+        seen = t.run(pipeline, "--plugin-path", "plug")
+        must((seen.code, seen.report["ok"]) == (1, False), f"{does}: exit code {seen.code}")
+        error = seen.report["error"]["what"]
+        must(words in error and "work (trial.bad) failed at tick 0" in error, f"{does}: {error[:300]}")
+        must(len(error) < 5000, f"{does}: the error has {len(error)} letters")
+
+
+@row("c++")
+def items_give_what_single_ticks_give(t):
+    items_plugin(t)
+    written = []
+    for worker in ("type: trial.each, for_each: cams", "type: trial.many"):
+        pipeline = of_three_streams(t, f"{worker}, input: video, on_error: skip }}\n"
+                                       "  save: { type: file.raw_writer, for_each: cams, input: work, path: '{stream}.raw'")
+        seen = t.run(pipeline, "--plugin-path", "plug").must_be_done()
+        must(seen.report["handlers"]["work"]["errors"] == 3 * 5, f"errors: {seen.report['handlers']['work']['errors']}")
+        written.append([(t.folder / f"{stream}.raw").read_bytes() for stream in "abc"])
+    must(written[0] == written[1], f"bytes: {[[len(one) for one in all_of_it] for all_of_it in written]}")
+    must([len(one) for one in written[0]] == [29 * 256] * 3, "each stream has 29 pictures")
+
+
 # ---- runs and how they end -------------------------------------------------------------------------------------------
 
 
@@ -568,7 +698,7 @@ def nodes_go_on_or_end_without_one_in_the_middle(t):
 
 
 def tools(millrace):
-    have = {name for name in ("ffmpeg", "ffprobe", "cc") if shutil.which(name)}
+    have = {name for name in ("ffmpeg", "ffprobe", "cc", "c++") if shutil.which(name)}
     listed = subprocess.run([millrace, "handlers"], capture_output=True, text=True, timeout=SECONDS_MAX).stdout
     have |= {plugin for plugin, handler in (("media", "video.file"), ("opencv", "image.file")) if handler in listed}
     if "ffmpeg" in have:
