@@ -17,6 +17,7 @@
 #include <thread>
 
 #include "observe/error.h"
+#include "observe/line_fold.h"
 #include "observe/log_lines.h"
 #include "observe/printable.h"
 #include "observe/secrets.h"
@@ -91,12 +92,18 @@ class TerminalSink final : public spdlog::sinks::base_sink<SinkLock> {
  public:
   TerminalSink(const Current& current, const LogSettings& settings) : current_(current), settings_(settings) {}
 
+  // Shows sentences of streams that were held back to be shown together; `all`: also those that are not due yet.
+  void show_held(int64_t now_ns, bool all) {
+    fold_.look(now_ns, all, [this](const LogRecord& record) { call(settings_.on_line, terminal_line(record)); });
+  }
+
  private:
   void sink_it_(const spdlog::details::log_msg&) override {
     const LogRecord& record = current_.record;
     const LogLevel least = current_.entry->by_handler ? settings_.line_level_of_handlers : settings_.line_level;
     if (!current_.entry->on_terminal || record.level < least) return;
     const bool json = settings_.line_format == LogFormat::json;
+    if (!json && current_.entry->by_handler && !fold_.shows(record)) return;
     call(settings_.on_line, json                    ? json_line(record)
                             : current_.entry->as_is ? std::string(record.text)
                                                     : terminal_line(record));
@@ -105,6 +112,7 @@ class TerminalSink final : public spdlog::sinks::base_sink<SinkLock> {
 
   const Current& current_;
   const LogSettings& settings_;
+  LineFold fold_;
 };
 
 class RecordSink final : public spdlog::sinks::base_sink<SinkLock> {
@@ -177,12 +185,16 @@ class Log::Writer {
   const LogSource& nobody() const { return nobody_; }
   void wake() { sem_post(&wake_); }
   bool has_failed() const { return is_failure_told_.load(); }
-  bool has_written(uint64_t count) const { return written_.load(std::memory_order_acquire) >= count; }
+  // The number of a flush, which also shows what is held back.
+  uint64_t want_flush() { return flushes_wanted_.fetch_add(1, std::memory_order_acq_rel) + 1; }
+  bool has_flushed(uint64_t number, uint64_t count) const {
+    return written_.load(std::memory_order_acquire) >= count && flushes_done_.load(std::memory_order_acquire) >= number;
+  }
 
  private:
   void make_logger() {
     std::vector<spdlog::sink_ptr> sinks;
-    if (settings_.on_line) sinks.push_back(std::make_shared<TerminalSink>(current_, settings_));
+    if (settings_.on_line) sinks.push_back(terminal_ = std::make_shared<TerminalSink>(current_, settings_));
     if (settings_.on_record) {
       sinks.push_back(std::make_shared<RecordSink>(current_, settings_));
       sinks.back()->set_level(level_of(settings_.record_level));
@@ -236,10 +248,22 @@ class Log::Writer {
   // Writes at most a full queue, so that threads that keep the queue full do not keep the file from being flushed.
   size_t write_queued(bool last) {
     size_t taken = 0;
+    const uint64_t flushes = flushes_wanted_.load(std::memory_order_acquire); // read first, as `last`
     while (taken < queue_.size() && queue_.take([this](const LogEntry& entry) { write(entry); })) ++taken;
     if (tell_loss(last) || taken > 0) logger_->flush();
+    show_held(last || flushes != flushes_done_.load(std::memory_order_relaxed));
     written_.store(queue_.taken(), std::memory_order_release);
+    flushes_done_.store(flushes, std::memory_order_release);
     return taken;
+  }
+
+  void show_held(bool all) {
+    if (!terminal_) return;
+    try {
+      terminal_->show_held(wall_ns(), all);
+    } catch (const std::exception& error) {
+      tell_failure(error.what());
+    }
   }
 
   void write(const LogEntry& entry) {
@@ -282,13 +306,14 @@ class Log::Writer {
   LogQueue& queue_;
   Current current_;
   std::unique_ptr<spdlog::logger> logger_;
+  std::shared_ptr<TerminalSink> terminal_; // null: nobody takes lines
   std::mutex sources_mutex_;
   std::deque<LogSource> sources_;
   const LogSource nobody_;
   uint64_t lost_told_ = 0;
   int64_t loss_told_ns_ = 0;
   std::atomic<bool> is_failure_told_{false};
-  std::atomic<uint64_t> written_{0};
+  std::atomic<uint64_t> written_{0}, flushes_wanted_{0}, flushes_done_{0};
   std::atomic<bool> stopping_{false};
   sem_t wake_{};
   std::thread thread_;
@@ -354,9 +379,10 @@ bool Log::has_failed() const noexcept { return writer_->has_failed(); }
 
 bool Log::flush(int64_t at_most_ns) noexcept {
   const uint64_t until = queue_.pushed();
+  const uint64_t number = writer_->want_flush();
   writer_->wake();
   const timespec pause{0, kFlushLookNs};
-  for (int64_t waited = 0; !writer_->has_written(until); waited += kFlushLookNs) {
+  for (int64_t waited = 0; !writer_->has_flushed(number, until); waited += kFlushLookNs) {
     if (waited >= at_most_ns) return false;
     nanosleep(&pause, nullptr);
   }

@@ -37,7 +37,8 @@ enum class LogFormat { text, json };
 
 struct LogSettings {
   // For a terminal: gets a line without its line end. By default the runtime's own messages are shown from warnings on,
-  // those of handlers from info on.
+  // those of handlers from info on. A sentence that handlers of several streams say takes two lines (line_fold.h), but
+  // not as JSON.
   std::function<void(const std::string& line)> on_line;
   LogLevel line_level = LogLevel::warning, line_level_of_handlers = LogLevel::info;
   LogFormat line_format = LogFormat::text;

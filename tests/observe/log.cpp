@@ -89,6 +89,30 @@ class Gate {
 
 } // namespace
 
+TEST_CASE("a sentence of all streams takes two lines on a terminal, and the file and a program have each of them") {
+  const Folder folder;
+  for (const LogFormat format : {LogFormat::text, LogFormat::json}) {
+    Terminal terminal;
+    LogSettings settings = terminal.settings();
+    settings.line_format = format;
+    settings.file = folder / (format == LogFormat::json ? "of_json.log" : "of_text.log");
+    size_t records = 0;
+    settings.on_record = [&](const LogRecord&) { ++records; };
+    Log log(settings);
+    for (int stream = 0; stream < 8; ++stream)
+      log.say(LogLevel::warning, log.source("video@s" + std::to_string(stream), "s"), "no sound", {.by_handler = true});
+    REQUIRE(log.flush(60'000'000'000));
+    CHECK(records == 8);
+    CHECK(lines_of(settings.file).size() == 8);
+    if (format == LogFormat::json) {
+      CHECK(terminal.lines.size() == 8);
+    } else {
+      CHECK(terminal.lines ==
+            std::vector<std::string>{"warning video@s0: no sound", "warning video@s1 and 6 others: no sound"});
+    }
+  }
+}
+
 TEST_CASE("a record is written for a terminal, a reader and a program, and what it lacks is left out") {
   const LogRecord record = full_record();
   CHECK(terminal_line(record) == "warning MR0602: takes \"long\"");
