@@ -378,6 +378,10 @@ void Coordinator::start(int64_t now_ns) {
 
 void Coordinator::end() {
   phase_ = Phase::ending;
+  // All streams of a set have failed that only one node has, say: nobody else had to end for it.
+  for (const Node& node : nodes_)
+    if (!failure_ && node.is_done && node.state.error)
+      failure_ = RunFailure{*node.state.error, node.name, "", kNoTick, false};
   for (const Node& node : nodes_) say_all_to(node); // a link may just have lost what was said of streams
   Event& over = events_.add(Event::Type::over);
   over.failure = failure_;

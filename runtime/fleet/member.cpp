@@ -166,12 +166,13 @@ void Member::stream_failed(const RunFailure& failure) {
   if (step_ != Step::prepares) say(StreamOver{brief_.epoch, brief_.hash, own});
 }
 
-void Member::finished(std::string report, std::string trace) {
+void Member::finished(std::string report, std::string trace, std::optional<Error> error) {
   if (step_ != Step::runs) return;
   step_ = Step::done;
   state_.step = State::Step::done;
   state_.body = std::move(report);
   state_.trace = std::move(trace);
+  state_.error = std::move(error);
   state_.waits.clear();
   say_streams(); // one may have been lost with a link that is about to be found cut
   say_state();

@@ -71,7 +71,8 @@ class Member {
   void unable(uint32_t epoch, const Error& error);
   void failed(const RunFailure& failure);        // the earliest so far; before the start too
   void stream_failed(const RunFailure& failure); // the same of its clock, in the latest epoch
-  void finished(std::string report, std::string trace = "");
+  // `error`: why its part has not gone well, if it kept nobody from going on. The run of all ends with it.
+  void finished(std::string report, std::string trace = "", std::optional<Error> error = {});
   void waits(std::vector<std::string> lines); // its run waits for these now; none: it goes on
   void clocks_over();                         // those whose home this node is have ended
   void answered(uint64_t question, std::string body);

@@ -90,7 +90,7 @@ struct State {
   uint32_t epoch = 0;                // the brief that it follows; 0: none
   std::string brief;                 // hash
   std::string body;                  // about its part once it is ready, its report once it is done
-  std::optional<Error> error;        // unable: why
+  std::optional<Error> error;        // unable: why. done: its part did not end well, though no other node was to end
   std::optional<RunFailure> failure; // its own run has failed
   std::string trace{};               // once it is done; "": none was wanted
   std::vector<std::string> waits{};  // runs: what its run waits for, if something has taken long; a line each

@@ -663,8 +663,8 @@ void Meeting::failed(const fleet::RunFailure& failure) {
 void Meeting::stream_failed(const fleet::RunFailure& failure) {
   then_look([this, failure] { member_.stream_failed(failure); });
 }
-void Meeting::finished(const std::string& report, const std::string& trace) {
-  then_look([this, report, trace] { member_.finished(report, trace); });
+void Meeting::finished(const std::string& report, const std::string& trace, const std::optional<Error>& error) {
+  then_look([this, report, trace, error] { member_.finished(report, trace, error); });
 }
 
 // The node has carried it out, is about to, or does so now.

@@ -94,7 +94,7 @@ class Meeting {
   void answered(uint64_t question, const std::string& answer);
   void failed(const fleet::RunFailure& failure);        // any thread
   void stream_failed(const fleet::RunFailure& failure); // any thread
-  void finished(const std::string& report, const std::string& trace);
+  void finished(const std::string& report, const std::string& trace, const std::optional<Error>& error);
   void waits(const std::vector<std::string>& lines); // this node's run, for these; any thread
   void reply(const fleet::Reply& reply);             // any thread
   // Asks another node, or this one. `done` is called once, by the link's thread; never, if the run is over before. Any

@@ -520,12 +520,16 @@ void Node::Work::finish_if_over() {
   result_.result = run_->wait();
   result_.result.report.links = meeting_->links();
   add_waits(seen.crossings, result_.result.report);
-  if (!result_.result.ok && !error_) error_ = result_.result.error;
+  std::optional<Error> own_error; // the others have not heard of it
+  if (!result_.result.ok && !error_) {
+    own_error = error_ = result_.result.error;
+    own_error->notes.push_back("on node " + name_);
+  }
   std::string report = to_json(result_.result);
   if (report.size() > kReportBytesMax) report = "{}";
   if (leaves_.load()) return; // the others hear that it has left
   const size_t bytes_most = kReportBytesMax - report.size();
-  meeting_->finished(report, sends_trace_ ? write_node_trace(run_->trace(), bytes_most) : "");
+  meeting_->finished(report, sends_trace_ ? write_node_trace(run_->trace(), bytes_most) : "", own_error);
 }
 
 } // namespace millrace::node

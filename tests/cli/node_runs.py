@@ -559,8 +559,11 @@ handlers:
 ''')
                 edge, gpu = self.both()
                 self.ends(edge, 1)
-                self.ends(gpu, 0 if settings else 1)  # it knows nothing of streams that come and go
-                self.assertIn("every stream of its set has failed", edge.said)
+                self.ends(gpu, 1)  # though it knows nothing of streams that come and go
+                for process in (edge, gpu):
+                    self.assertIn("every stream of its set has failed", process.said)
+                    self.assertFalse(process.report()["ok"])
+                self.assertEqual(gpu.report()["ticks"]["run"], 40)  # it went on
 
 
 # A gate on each of two nodes; the files have the ticks that passed.

@@ -124,6 +124,27 @@ RunFailure failure_at(uint64_t index) { return {{601, "it failed", {}, {}, {}, {
 
 } // namespace
 
+TEST_CASE("a node whose part did not end well stops no other one, and all of them end by its error") {
+  for (const bool has_failed_too : {false, true}) {
+    Fleet fleet;
+    fleet.start();
+    fleet.say(1,
+              State{State::Step::done, 1, "plan", "report", Error{601, "every stream has failed", {}, {}, {}, {}}, {}});
+    CHECK_FALSE(fleet.orders[2].failure);
+    CHECK_FALSE(fleet.orders[2].stop);
+    if (has_failed_too) fleet.state(2, State::Step::runs, failure_at(7));
+    CHECK(fleet.overs == 0);
+    fleet.state(2, State::Step::done);
+    CHECK(fleet.overs == 1);
+    for (const Link link : {Link{1}, Link{2}}) {
+      REQUIRE(fleet.orders[link].error);
+      CHECK(fleet.orders[link].error->what == (has_failed_too ? "it failed" : "every stream has failed"));
+    }
+    REQUIRE(fleet.failure);
+    CHECK(fleet.failure->node == (has_failed_too ? "gpu" : "edge"));
+  }
+}
+
 TEST_CASE("a fleet compiles once every node has offered, starts once all are ready, and is over once all are done") {
   Fleet fleet;
   fleet.offer(1, "edge", 10);

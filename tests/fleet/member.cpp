@@ -95,9 +95,22 @@ TEST_CASE("a member offers, prepares its brief, starts when it is told to, and i
   gpu.member.finished("report");
   gpu.poll();
   CHECK(gpu.last.step == State::Step::done);
+  CHECK_FALSE(gpu.last.error);
   gpu.order(Order::Step::over);
   CHECK(gpu.types().back() == Type::over);
   CHECK(!gpu.events.back().error);
+}
+
+TEST_CASE("a node that is done says why its part did not go well") {
+  Played gpu;
+  gpu.prepare();
+  gpu.member.prepared(1, "memory");
+  gpu.order(Order::Step::start);
+  gpu.member.finished("report", "", Error{601, "every stream has failed", {}, {}, {}, {}});
+  gpu.poll();
+  CHECK(gpu.last.step == State::Step::done);
+  REQUIRE(gpu.last.error);
+  CHECK(gpu.last.error->what == "every stream has failed");
 }
 
 TEST_CASE(
