@@ -702,13 +702,13 @@ class VideoFile final : public Handler, private BlockLender {
     if (input_->list() && !input_->list()->failure().empty())
       throw cannot_read(files_[file_], input_->list()->failure());
     if (input_->list() && input_->list()->begins_again()) why = "the list counts its segments anew";
-    if (*reconnect_ == 0) throw cannot_read(files_[file_], "the connection was lost: " + why);
+    if (*reconnect_ == 0) throw cannot_read(files_[file_], "the connection is lost: " + why);
     const bool was_live = input_->is_live();
     const int64_t reached = reached_ns_, longest = longest_step_ns_;
     log(MR_LOG_WARNING, "the connection to '" + files_[file_] + "' is lost (" + why + ") and is opened again");
     for (auto pause = kPauseFirst;; pause = std::min(pause * 2, kPauseMost)) {
       if (std::chrono::steady_clock::now() - lost_since_ + pause > std::chrono::duration<double>(*reconnect_))
-        throw cannot_read(files_[file_], "the connection was lost and does not come back: " + why);
+        throw cannot_read(files_[file_], "the connection is lost and does not come back: " + why);
       if (!rest(pause)) return interrupted();
       try {
         open(0);

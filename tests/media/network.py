@@ -146,7 +146,7 @@ class Http(Network):
     def test_a_connection_that_may_not_be_opened_again_is_not_said_to_be(self):
         said = self.run_it("run", f"video.file path={self.server.address('stops.mkv')} timeout=1s reconnect=0 ! null.sink",
                            code=1).stderr
-        self.assertIn("the connection was lost: nothing came for 1.000 s", said)
+        self.assertIn("the connection is lost: nothing came for 1.000 s", said)
         self.assertNotIn("opened again", said)
 
     def test_a_start_is_exact_on_a_server_that_cannot_seek(self):
