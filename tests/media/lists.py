@@ -302,7 +302,7 @@ ROWS = {
     "a_live_list_that_cannot_be_read_for_a_moment_is_asked_again": Row([1, 2, 3, 4, 5], say=live(ALL, 4, fail=(2, 3)),
                                                                        words=("is lost .* and is opened again",)),
     "a_live_list_that_stops_is_told": Row([1, 2, 3, 4, 5], say=live(ALL, 4, ends=False), options="reconnect=1s", code=1, part=True,
-                                          words=("the live list '.*' has stopped: it has had no new segment for [3-9]",
+                                          words=("the live list '.*' has stopped: it has had no new segment for \d",
                                                  "error MR0601.*the live list has stopped: no new segment for")),
     "a_live_list_of_files_that_stops_is_told": Row([3, 4, 5], local=True, ends=False, options="reconnect=1s", code=1, part=True,
                                                    words=("the live list has stopped",)),
@@ -432,7 +432,7 @@ class Live(Bench):
         late = rig.counts(report, "in")["pictures_late"]
         self.assertGreater(late, 0)
         self.assertEqual(len(pictures) + late, 5 * RATE, "each picture is shown or counted")
-        self.assertRegex(said, r"the pipeline is slower than the live list: after \S+ s a picture is 0\.[5-9]\d+ s late")
+        self.assertRegex(said, r"the pipeline is slower than the live list: after \S+ s a picture is \d+\.\d+ s late")
 
     def test_a_list_without_a_buffer_is_a_live_source_of_the_plan(self):
         address = self.address(Row(ALL, say=live(ALL, 4)))
