@@ -116,8 +116,8 @@ std::vector<AVPixelFormat> exact_formats(Pixel pixel) {
       return {AV_PIX_FMT_RGB24, AV_PIX_FMT_BGR24, AV_PIX_FMT_RGB0, AV_PIX_FMT_BGR0, AV_PIX_FMT_RGBA, AV_PIX_FMT_BGRA};
     case Pixel::bgr8:
       return {AV_PIX_FMT_BGR24, AV_PIX_FMT_RGB24, AV_PIX_FMT_BGR0, AV_PIX_FMT_RGB0, AV_PIX_FMT_BGRA, AV_PIX_FMT_RGBA};
-    case Pixel::rgba8: return {AV_PIX_FMT_RGBA, AV_PIX_FMT_BGRA};
-    case Pixel::bgra8: return {AV_PIX_FMT_BGRA, AV_PIX_FMT_RGBA};
+    case Pixel::rgba8: return {AV_PIX_FMT_RGBA, AV_PIX_FMT_BGRA, AV_PIX_FMT_ARGB, AV_PIX_FMT_ABGR};
+    case Pixel::bgra8: return {AV_PIX_FMT_BGRA, AV_PIX_FMT_RGBA, AV_PIX_FMT_ARGB, AV_PIX_FMT_ABGR};
     default: return {av_format_of(pixel)};
   }
 }
@@ -497,6 +497,8 @@ EncoderChoice default_encoder(const Container& container) {
   return {own, known ? known->name : own->name, 0, ""};
 }
 
+bool has_alpha(Pixel pixel) { return pixel == Pixel::rgba8 || pixel == Pixel::bgra8; }
+
 // The format in which the encoder takes pictures of `pixel` without loss, or in its usual way.
 AVPixelFormat own_format(const EncoderChoice& choice, Pixel pixel) {
   const std::vector<AVPixelFormat> taken = formats_of(*choice.encoder);
@@ -523,6 +525,7 @@ AVPixelFormat own_format(const EncoderChoice& choice, Pixel pixel) {
   for (const Pixel each : kPixels)
     for (const AVPixelFormat format : exact_formats(each))
       takes_any = takes_any || std::find(taken.begin(), taken.end(), format) != taken.end();
+  if (choice.encoder->id == AV_CODEC_ID_GIF && has_alpha(pixel)) return AV_PIX_FMT_PAL8; // see palette.h
   if (choice.encoder->id == AV_CODEC_ID_GIF)
     return pixel == Pixel::rgb8 ? AV_PIX_FMT_RGB8 : pixel == Pixel::gray8 ? AV_PIX_FMT_GRAY8 : AV_PIX_FMT_NONE;
   return !takes_any && nearest_pixel(taken[0]) == pixel ? taken[0] : AV_PIX_FMT_NONE;
@@ -540,8 +543,6 @@ std::array<Pixel, 7> nearest_first(Pixel pixel) {
     default: return {rgb8, bgr8, rgba8, bgra8, i420, nv12, p010};
   }
 }
-
-bool has_alpha(Pixel pixel) { return pixel == Pixel::rgba8 || pixel == Pixel::bgra8; }
 
 // The format of YCbCr with transparency in which this film is written; AV_PIX_FMT_NONE if it has none.
 AVPixelFormat alpha_format(const EncoderChoice& choice) {

@@ -11,6 +11,8 @@ extern "C" {
 #include <stdexcept>
 #include <string>
 
+#include "plugins/media/palette.h"
+
 namespace millrace::media {
 
 namespace {
@@ -143,6 +145,7 @@ AVFrame* FrameMaker::copy(const ImageView& picture) {
     repack_nv12(picture, *frame);
   } else {
     convert(picture, source);
+    if (target_ == AV_PIX_FMT_PAL8) make_palette(picture, *frame);
   }
   return frame;
 }
@@ -170,8 +173,9 @@ AVFrame* FrameMaker::fresh(int width, int height) {
 
 void FrameMaker::convert(const ImageView& picture, AVPixelFormat source) {
   AVFrame* frame = frame_.get();
+  const AVPixelFormat target = target_ == AV_PIX_FMT_PAL8 ? AV_PIX_FMT_RGB8 : target_;
   SwsContext* before = scaler_.release();
-  scaler_.reset(sws_getCachedContext(before, frame->width, frame->height, source, frame->width, frame->height, target_,
+  scaler_.reset(sws_getCachedContext(before, frame->width, frame->height, source, frame->width, frame->height, target,
                                      SWS_BICUBIC | SWS_ACCURATE_RND | SWS_FULL_CHR_H_INT, nullptr, nullptr, nullptr));
   if (!scaler_)
     throw std::invalid_argument(std::string("libswscale cannot make ") + av_get_pix_fmt_name(target_) + " from " +
@@ -190,7 +194,7 @@ void FrameMaker::convert(const ImageView& picture, AVPixelFormat source) {
     strides[plane] = static_cast<int>(picture.stride(plane));
   }
   sws_scale(scaler_.get(), data, strides, 0, frame->height, frame->data, frame->linesize);
-  if (!is_repacking(source, target_)) ++converted_;
+  if (!is_repacking(source, target)) ++converted_;
 }
 
 void FrameMaker::release() {

@@ -138,6 +138,12 @@ void Recording::prepare(const ImageView& picture) {
   width_ = static_cast<int>(picture.width());
   height_ = static_cast<int>(picture.height());
   pixel_ = picture.pixel();
+  // If the port takes no transparency, the plan takes it out and says so. This is for encoders that take any picture.
+  const AVPixFmtDescriptor* described = av_pix_fmt_desc_get(format_);
+  if ((pixel_ == Pixel::rgba8 || pixel_ == Pixel::bgra8) && !(described->flags & AV_PIX_FMT_FLAG_ALPHA) &&
+      settings_.wish.pixels.empty())
+    say_("'" + settings_.path + "' has no transparency: the encoder " + settings_.choice.encoder->name + " writes " +
+         described->name + ", and that of its pictures is lost");
   encoded_meaning_ = encoded_meaning(*meaning_, pixel_, format_, height_, is_jpeg(settings_.choice));
   frames_ = std::make_unique<FrameMaker>(format_, copies_at_once(settings_.choice), encoded_meaning_);
 }

@@ -44,7 +44,8 @@ bits in YCbCr, RGB in codecs for it. Colours, range and the shape of pixels are 
 input. Gray pictures stay gray in a codec that has gray, and colour never becomes gray unless
 `pixels: gray8` asks for it: such a codec takes any picture and writes its own nearest colour
 format, counted as pictures_converted if numbers change. JPEG has the matrix bt601 and full range
-only, so mjpeg converts pictures that have another.
+only, so mjpeg converts pictures that have another. Transparency is kept if codec and container
+have it (in GIF a pixel is there or not); its loss is said.
 
 For bit-exact work take ffv1 (in mkv, avi or mov: RGB, RGBA, gray, nv12, i420 and 10 bits), huffyuv
 (RGB and RGBA, quick), ffvhuff (as huffyuv, also i420, gray and 10 bits) or png (RGB, RGBA and
