@@ -22,6 +22,7 @@ extern "C" {
 }
 
 #include "millrace/handler.h"
+#include "plugins/media/animated_webp.h"
 #include "plugins/media/decoder.h"
 #include "plugins/media/decoder_list.h"
 #include "plugins/media/frame_copy.h"
@@ -85,6 +86,9 @@ constexpr ptrdiff_t kOffsetUnit = 64;       // readers expect rows to begin at m
 constexpr size_t kMissingToldMax = 8;       // segments of a list; a server that is half empty has thousands
 constexpr size_t kMissingKnownMax = 10'000; // a live list whose segments are missing may go on for years
 constexpr int64_t kPauseNs = int64_t{30} * 60 * 1'000'000'000; // half of what MediaTimes takes for a jump
+constexpr const char* kAnimatedWebp =
+    "it is an animated WebP, and this FFmpeg reads only WebP of one picture; an animated GIF or PNG, or a WebM, is "
+    "read";
 constexpr const char* kScaling = "; `sizes: fit` or `sizes: stretch` would scale it";
 constexpr int kFastFrom = 10; // pictures a second, from which on a live stream is decoded on several threads at a time
 constexpr std::chrono::milliseconds kPauseFirst{250}, kPauseMost{5000}, kSlice{50};
@@ -233,7 +237,7 @@ class VideoFile final : public Handler, private BlockLender {
     } catch (const std::invalid_argument&) {
       throw; // the message names a wrong parameter
     } catch (const std::runtime_error& error) {
-      throw cannot_read(files_[file], error.what());
+      throw cannot_read(files_[file], is_animated_webp(files_[file]) ? kAnimatedWebp : error.what());
     }
     opened_ = std::chrono::steady_clock::now();
     if (!frame_) frame_.reset(av_frame_alloc());
