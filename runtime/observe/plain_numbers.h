@@ -7,8 +7,11 @@ namespace millrace {
 
 // While it lives, C functions of this thread (strtod, printf and what libraries build on them) read and write numbers
 // as in the C locale. A host program or a plugin may have set another one with setlocale(), or may do so meanwhile:
-// FFmpeg then refuses "23.4". Language, letters and times stay those of the process. Threads of the runtime have it for
-// their whole life, a host's thread while it is in a function of the runtime.
+// FFmpeg then refuses "23.4". Threads of the runtime have it for their whole life, a host's thread while it is in a
+// function of the runtime.
+//
+// All threads share one locale, which is made when the first of them needs it. Language, letters and times are those
+// that the process had then. glibc 2.36 loses some bytes for each locale that it makes while LOCPATH is set.
 //
 // The runtime's own conversions need none of this (millrace/read_number.h, fmt, to_chars).
 class PlainNumbers {
@@ -20,7 +23,6 @@ class PlainNumbers {
 
  private:
   locale_t before_ = nullptr; // null: the system could not make a locale, and nothing was changed
-  locale_t plain_ = nullptr;
 };
 
 } // namespace millrace
