@@ -108,7 +108,7 @@ std::vector<RunState::Change> check_changes(const RunState& run, const std::vect
         refuse_live(change.param + " of " + change.handler + " cannot be changed while it runs",
                     "`millrace inspect " + info.type + "` says which parameters are live");
       check_value(info, param, change);
-      if (run.options.confine)
+      if (run.options.confine && handler.node == plan.node) // elsewhere its own node says which files it may have
         plan::refuse_outside(change.handler + " (" + info.type + ")", param, change.text, {}, *run.options.confine);
       checked.push_back({index, change.param, change.text, UINT64_MAX});
     }

@@ -1,4 +1,6 @@
 // Live changes of the values of `batch:` (B16).
+#include <algorithm>
+
 #include "exec/group.h"
 #include "exec/run_state.h"
 #include "graph/keys.h"
@@ -12,10 +14,12 @@ const std::string kPrefix = "batch.";
 constexpr const char* kOfLearnt[] = {"budget", "late"};
 constexpr const char* kOfFixed[] = {"size", "wait"};
 
-const GroupRun* group_of(const RunState& run, const plan::HandlerPlan& handler) {
-  for (const auto& group : run.epoch.groups)
-    if (group->plan->clock == handler.clock) return group.get();
-  return nullptr;
+// Null for a handler that takes no items. Any node is asked, and only the group's own runs the group: the plan of each
+// has it.
+const plan::GroupPlan* find_group(const plan::Plan& plan, const plan::HandlerPlan& handler) {
+  const auto at = std::find_if(plan.groups.begin(), plan.groups.end(),
+                               [&](const plan::GroupPlan& group) { return group.clock == handler.clock; });
+  return at == plan.groups.end() ? nullptr : &*at;
 }
 
 bool is_one_of(const std::string& key, const char* const (&keys)[2]) { return key == keys[0] || key == keys[1]; }
@@ -31,14 +35,16 @@ graph::Batch read(const std::string& param, const std::string& text) {
 } // namespace
 
 void check_batch_change(const RunState& run, const plan::HandlerPlan& handler, const ParamChange& change) {
-  const GroupRun* const group = group_of(run, handler);
+  const plan::GroupPlan* const group = find_group(run.epoch.plan, handler);
   const std::string key = change.param.starts_with(kPrefix) ? change.param.substr(kPrefix.size()) : "";
   const auto refuse = [&](int code, const std::string& why, const std::string& nearest) {
     throw Failure(Error{
         code, change.param + " of " + change.handler + " cannot be changed while it runs", {}, {why}, nearest, ""});
   };
   if (!group) refuse(code::parameter_not_live, change.handler + " takes no items of streams", "");
-  const bool learns = group->controller, is_fixed = group->fixed;
+  const bool measures = run.options.measure_bodies; // then each size has its turn
+  const bool learns = !measures && group->rule == plan::BatchRule::learnt;
+  const bool is_fixed = !measures && group->rule == plan::BatchRule::fixed;
   const std::string live = learns     ? "batch.budget and batch.late can be changed while it runs"
                            : is_fixed ? "batch.size and batch.wait can be changed while it runs"
                                       : "without real time a firing is what waits, so it has neither budget nor wait";
@@ -48,9 +54,9 @@ void check_batch_change(const RunState& run, const plan::HandlerPlan& handler, c
     refuse(code::parameter_not_live, live, "");
   try {
     const graph::Batch batch = read(change.param, change.text);
-    if (batch.size > group->plan->items_max)
-      refuse(code::parameter_out_of_range,
-             "a firing of it has at most " + std::to_string(group->plan->items_max) + " items", "");
+    if (batch.size > group->items_max)
+      refuse(code::parameter_out_of_range, "a firing of it has at most " + std::to_string(group->items_max) + " items",
+             "");
   } catch (const Failure& failure) {
     Error error = graph::as_assignment(failure.error());
     error.place = {};

@@ -7,6 +7,7 @@
 #include <tuple>
 #include <utility>
 
+#include "exec/tell.h"
 #include "observe/error.h"
 #include "plugin/registry.h"
 
@@ -75,7 +76,11 @@ void take_in_changes(RunState& run, uint32_t clock, const Parcel& parcel) {
     });
     const auto* const param =
         handler == plan.handlers.end() ? nullptr : plan.type_of(*handler).find_param(change.param);
-    if (!param || !param->live()) continue; // the home refuses it, so another version has said it
+    if (!param || !param->live()) {
+      // The home refuses it, and this node does too if it is asked: the plans differ.
+      tell_change_ignored(run, change.handler + "." + change.param);
+      continue;
+    }
     std::tie(known.epoch, known.number) = std::tie(change.epoch, change.number);
     pass_on(run, clock, change);
     if (handler->node != plan.node) continue;
@@ -111,8 +116,7 @@ void require_goes_over_links(const RunState& run, const std::vector<RunState::Ch
   for (const auto& [clock, known] : run.live_changes) all[clock] = known.latest;
   for (const RunState::Change& change : changes) {
     const plan::HandlerPlan& handler = plan.handlers[change.handler];
-    if (handler.node == plan.node) continue;
-    if (RunState::is_of_group(change)) refuse(change, "values of `batch:` are changed where their group is");
+    if (handler.node == plan.node || RunState::is_of_group(change)) continue; // a group is at its clock's home
     if (change.text.size() > kLiveTextBytesMax)
       refuse(change, "a link carries values of " + std::to_string(kLiveTextBytesMax) + " bytes");
     if (std::max(handler.name.size(), change.param.size()) > kLiveNameBytesMax)

@@ -191,6 +191,11 @@ void tell_budget(const RunState& run, const std::string& group, int64_t budget_n
                  code::budget_too_short);
 }
 
+void tell_change_ignored(const RunState& run, const std::string& what) {
+  warn_of_stream(run, "", "another node has changed " + what + ", which is no live parameter here: it stays as it was",
+                 code::parameter_not_live);
+}
+
 void tell_over(const RunState& run, const Result& result) {
   if (!run.options.log) return;
   if (!result.ok) {

@@ -53,6 +53,8 @@ void tell_stream_absent(const RunState& run, uint32_t clock, const Error& error)
 void tell_stream_down(const PaceRun& pace, int64_t wait_ns); // it begins anew after this time
 void tell_stream_began(const PaceRun& pace);
 void tell_stream_left(const PaceRun& pace);
+// It came from another node, and no handler here has such a live parameter. The terminal shows it too.
+void tell_change_ignored(const RunState& run, const std::string& what);
 // The group's budget is less than one of its items takes by itself.
 void tell_budget(const RunState& run, const std::string& group, int64_t budget_ns, int64_t least_ns);
 void tell_over(const RunState& run, const Result& result);

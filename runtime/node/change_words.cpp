@@ -39,10 +39,10 @@ uint64_t index_of(const json& tick) {
 
 } // namespace
 
-std::string write_changes(const std::vector<exec::ParamChange>& changes) {
+std::string write_changes(const ChangesRequest& request) {
   json told = json::array();
-  for (const exec::ParamChange& change : changes) told.push_back({change.handler, change.param, change.text});
-  return text_of({{"changes", told}}, "the request of this node");
+  for (const exec::ParamChange& change : request.changes) told.push_back({change.handler, change.param, change.text});
+  return text_of({{"changes", told}, {"make", request.make}}, "the request of this node");
 }
 
 std::string write_answer(const ChangesAnswer& answer) {
@@ -52,14 +52,15 @@ std::string write_answer(const ChangesAnswer& answer) {
   return text_of({{"ticks", ticks}, {"away", answer.away}}, "the answer of this node");
 }
 
-std::vector<exec::ParamChange> read_changes(const std::string& body, const std::string& whose) {
+ChangesRequest read_changes(const std::string& body, const std::string& whose) {
   return reading(whose, [&] {
     const json told = json::parse(body);
-    std::vector<exec::ParamChange> changes;
+    ChangesRequest request;
+    request.make = told.at("make").get<bool>();
     for (const json& change : told.at("changes").get_ref<const json::array_t&>())
-      changes.push_back(
+      request.changes.push_back(
           {change.at(0).get<std::string>(), change.at(1).get<std::string>(), change.at(2).get<std::string>()});
-    return changes;
+    return request;
   });
 }
 

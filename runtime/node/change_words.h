@@ -1,6 +1,6 @@
 // Changes of parameters that one node asks of another, as JSON: the body of a request and of its reply.
 //
-//   {"changes": [["blur", "sigma", "8"]]}
+//   {"changes": [["blur", "sigma", "8"]], "make": true}
 //   {"ticks": [["main", 104]], "away": ["gpu"]}    {"error": {"code": 316, "what": …, "notes": […], …}}
 #pragma once
 
@@ -13,6 +13,13 @@
 
 namespace millrace::node {
 
+// `make`: the node is the home of their clocks, and gives them their tick. Else it says only if it can take them, which
+// its own handlers and options decide.
+struct ChangesRequest {
+  std::vector<exec::ParamChange> changes;
+  bool make = true;
+};
+
 // The end of a request for changes.
 struct ChangesAnswer {
   std::vector<exec::TickOfClock> ticks; // exec::kNoTickTook: the clock has ended
@@ -20,10 +27,10 @@ struct ChangesAnswer {
   std::optional<Error> error;           // they are refused
 };
 
-std::string write_changes(const std::vector<exec::ParamChange>& changes);
+std::string write_changes(const ChangesRequest& request);
 std::string write_answer(const ChangesAnswer& answer);
 // Both throw Failure (MR0805); `whose` begins the sentence.
-std::vector<exec::ParamChange> read_changes(const std::string& body, const std::string& whose);
+ChangesRequest read_changes(const std::string& body, const std::string& whose);
 ChangesAnswer read_answer(const std::string& body, const std::string& whose);
 
 } // namespace millrace::node

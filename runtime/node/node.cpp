@@ -4,10 +4,12 @@
 #include <algorithm>
 #include <atomic>
 #include <chrono>
+#include <iterator>
 #include <map>
 #include <optional>
 #include <thread>
 
+#include "node/changes_under_way.h"
 #include "node/kept_brief.h"
 #include "node/link_prices.h"
 #include "node/meeting.h"
@@ -313,86 +315,77 @@ void Node::Work::answer(const Task& task) {
 
 namespace {
 
-// Changes for several clocks, asked of one home after the other. The next one is asked once the one before has
-// answered, so that nothing more is changed after a refusal.
-class ChangesUnderWay : public std::enable_shared_from_this<ChangesUnderWay> {
- public:
-  ChangesUnderWay(Meeting& meeting, std::vector<std::string> nodes, std::vector<exec::HomeChanges> homes,
-                  Node::ChangesAnswered answered)
-      : meeting_(meeting), nodes_(std::move(nodes)), homes_(std::move(homes)), answered_(std::move(answered)) {}
-
-  void ask_next() {
-    if (homes_.empty()) return answered_(all_);
-    const exec::HomeChanges home = homes_.back();
-    homes_.pop_back();
-    const auto done = [self = shared_from_this(), home](const std::string& reply) { self->take(home, reply); };
-    meeting_.request(nodes_[home.node], write_changes(home.changes), done);
-  }
-
- private:
-  void take(const exec::HomeChanges& home, const std::string& reply) {
-    ChangesAnswer answer;
-    try {
-      if (reply.empty()) throw Failure(away(home));
-      answer = read_answer(reply, "the answer of " + nodes_[home.node]);
-    } catch (const Failure& failure) {
-      answer.error = failure.error();
+// The nodes with a handler of the changes and without the begin of its clock's ticks, then the homes of the clocks.
+std::vector<ChangesUnderWay::Question> questions_of(const exec::Run& run, const std::vector<std::string>& nodes,
+                                                    const std::vector<exec::ParamChange>& changes) {
+  std::vector<ChangesUnderWay::Question> checks, homes;
+  for (const exec::HomeChanges& home : run.by_home(changes))
+    homes.push_back({nodes[home.node], {home.changes, true}, home.clocks});
+  for (const exec::ParamChange& change : changes)
+    for (const std::string& node : run.nodes_of({change})) {
+      if (homes.size() == 1 && homes[0].node == node) continue; // it checks all of them before it makes them
+      auto at = std::find_if(checks.begin(), checks.end(), [&](const auto& check) { return check.node == node; });
+      if (at == checks.end()) at = checks.insert(at, {node, {{}, false}, {}});
+      at->request.changes.push_back(change);
     }
-    if (answer.error) {
-      for (const exec::TickOfClock& tick : all_.ticks)
-        answer.error->notes.push_back("the changes of clock " + tick.clock + " were taken");
-      return answered_(answer);
-    }
-    all_.ticks.insert(all_.ticks.end(), answer.ticks.begin(), answer.ticks.end());
-    for (const std::string& node : answer.away)
-      if (std::find(all_.away.begin(), all_.away.end(), node) == all_.away.end()) all_.away.push_back(node);
-    ask_next();
-  }
+  std::move(homes.begin(), homes.end(), std::back_inserter(checks));
+  return checks;
+}
 
-  Error away(const exec::HomeChanges& home) const {
-    std::string clocks;
-    for (const std::string& clock : home.clocks) clocks += (clocks.empty() ? "" : ", ") + clock;
-    return {code::parameter_not_live,
-            "nothing is changed now: " + nodes_[home.node] + " cannot be asked, and it begins the ticks of " + clocks,
-            {},
-            {nodes_[home.node] + " or the coordinator " + nodes_[0] + " is away; ask again once it is back"},
-            "",
-            ""};
-  }
+[[noreturn]] void throw_not_running(const std::string& node) {
+  throw Failure(code::parameter_not_live, "the run on " + node + " has not begun, or is over");
+}
 
-  Meeting& meeting_;
-  const std::vector<std::string> nodes_; // by number
-  std::vector<exec::HomeChanges> homes_; // not asked yet
-  const Node::ChangesAnswered answered_;
-  ChangesAnswer all_;
-};
+// Throws Failure for changes that cannot be made.
+void make_changes(exec::Run& run, Meeting& meeting, const std::vector<exec::ParamChange>& changes,
+                  const Node::ChangesAnswered& answered) {
+  run.set(changes, [meeting = &meeting, nodes = run.nodes_of(changes), answered](const auto& ticks) {
+    answered({ticks, meeting->away_of(nodes), std::nullopt});
+  });
+}
 
 } // namespace
 
 void Node::Work::set(const std::shared_ptr<exec::Run>& run, const std::vector<exec::ParamChange>& changes,
                      const ChangesAnswered& answered) {
-  std::vector<exec::HomeChanges> homes = run->by_home(changes);
-  const bool is_here = homes.size() == 1 && homes[0].node == number_;
-  if (!is_here) {
-    return std::make_shared<ChangesUnderWay>(*meeting_, names_, std::move(homes), answered)->ask_next();
-  }
-  run->set(changes, [meeting = meeting_.get(), nodes = run->nodes_of(changes), answered](const auto& ticks) {
-    answered({ticks, meeting->away_of(nodes), std::nullopt});
-  });
+  std::vector<ChangesUnderWay::Question> questions = questions_of(*run, names_, changes);
+  if (questions.size() == 1 && questions[0].node == name_) return make_changes(*run, *meeting_, changes, answered);
+  const auto ask = [this, of = std::weak_ptr(run)](const auto& question, const ChangesUnderWay::Done& done) {
+    if (question.node == name_) {
+      try {
+        const std::shared_ptr<exec::Run> run_now = of.lock(); // the answer of another node may come late
+        if (!run_now) throw_not_running(name_);
+        return make_changes(*run_now, *meeting_, question.request.changes, done);
+      } catch (const Failure& failure) {
+        return done(ChangesAnswer{{}, {}, failure.error()});
+      }
+    }
+    meeting_->request(question.node, write_changes(question.request), [node = question.node, done](const auto& reply) {
+      if (reply.empty()) return done(std::nullopt);
+      try {
+        done(read_answer(reply, "the answer of " + node));
+      } catch (const Failure& failure) {
+        done(ChangesAnswer{{}, {}, failure.error()});
+      }
+    });
+  };
+  std::make_shared<ChangesUnderWay>(names_[0], std::move(questions), ask, answered)->ask_next();
 }
 
-// Another node asks for changes of clocks whose home is this one, or this one does.
+// Another node asks for changes of clocks whose home is this one, or for changes of handlers here.
 void Node::Work::carry_out(const fleet::Request& request) {
   const auto reply = [meeting = meeting_.get(), request](const ChangesAnswer& answer) {
     meeting->reply({request.from, request.process, request.number, write_answer(answer)});
   };
   try {
-    if (!run_ || stage_ != Stage::runs)
-      throw Failure(code::parameter_not_live, "the run on " + name_ + " has not begun, or is over");
-    const std::vector<exec::ParamChange> changes = read_changes(request.body, "the request of " + request.from);
-    run_->set(changes, [meeting = meeting_.get(), nodes = run_->nodes_of(changes), reply](const auto& ticks) {
-      reply({ticks, meeting->away_of(nodes), std::nullopt});
-    });
+    const ChangesRequest asked = read_changes(request.body, "the request of " + request.from);
+    const bool runs = run_ && stage_ == Stage::runs;
+    if (!asked.make) {
+      if (runs) (void)run_->by_home(asked.changes); // checks them; without a run their home has the last word
+      return reply({});
+    }
+    if (!runs) throw_not_running(name_);
+    make_changes(*run_, *meeting_, asked.changes, reply);
   } catch (const Failure& failure) {
     reply({{}, {}, failure.error()});
   }

@@ -612,10 +612,19 @@ class Changes(Fleet):
             self.await_(lambda node=node: self.begun(node))
         return edge, gpu, cloud
 
-    def begun(self, node):
-        result = subprocess.run([fleet.MILLRACE, "set", "-p", str(node.process.pid), "gate.open=false"], capture_output=True,
+    def changes(self, node, change):
+        result = subprocess.run([fleet.MILLRACE, "set", "-p", str(node.process.pid), change], capture_output=True,
                                 text=True, timeout=SECONDS_MAX, env=self.environment("edge"))
         return result.returncode == 0
+
+    def begun(self, node):
+        return self.changes(node, "gate.open=false")
+
+    def stop(self, asked, *all_of_them):
+        subprocess.run([fleet.MILLRACE, "stop", "-p", str(asked.process.pid)], check=True, timeout=SECONDS_MAX,
+                       capture_output=True, env=self.environment("edge"))
+        for node in all_of_them:
+            self.ends(node, 0)
 
     def await_(self, holds):
         end = time.monotonic() + SECONDS_MAX
@@ -634,12 +643,48 @@ class Changes(Fleet):
         for node in (gpu, cloud):
             self.assertIn("did you mean", self.set(node, "gate.opn=true", code=2))
             self.assertIn("MR0316", self.set(node, "camera.width=8", code=2))
-        subprocess.run([fleet.MILLRACE, "stop", "-p", str(edge.process.pid)], check=True, timeout=SECONDS_MAX,
-                       capture_output=True, env=self.environment("edge"))
-        for node in (edge, gpu, cloud):
-            self.ends(node, 0)
+        self.stop(edge, edge, gpu, cloud)
         for name in ("gpu.gray", "cloud.gray"):
             self.assertEqual(self.passed(name), sorted(opened), name)
+
+    def test_7_15_a_change_that_the_handlers_own_node_refuses_is_refused_wherever_it_is_asked(self):
+        text = THERE_AND_BACK.replace("image.blur", "trouble.reads").replace("file.raw_writer, path: out.rgb", "null.sink")
+        self.write(text.replace("count: 200", "fps: 50, live: true"))
+        edge = self.edge()
+        gpu = self.other("gpu", "--plugin-path", TROUBLE, "--confine", self.folder)
+        edge.until("all nodes are ready")
+        self.await_(lambda: self.changes(edge, "blur.font="))
+        for node in (edge, gpu):
+            said = self.set(node, "blur.font=/etc/hosts", code=2)
+            self.assertIn("MR0422", said)
+            self.tick_of(node, f"blur.font={self.folder}/a.ttf")
+        self.assertIn("node gpu says so, which has the handler", self.set(edge, "blur.font=/etc/hosts", code=2))
+        self.stop(edge, edge, gpu)
+
+    def test_b16_a_budget_is_changed_on_the_groups_own_node_wherever_it_is_asked(self):
+        self.write("""
+version: 1
+nodes: { edge: {}, gpu: {} }
+streams: { cameras: { items: { gate: {}, hall: {} } } }
+clocks: { cameras: { mode: realtime, rate: 50 }, main: { mode: realtime, rate: 50 } }
+handlers:
+  camera: { type: test.pattern, width: 16, height: 16, clock: main, node: edge }
+  screen: { type: null.sink, node: gpu, input: camera }
+  video:  { type: test.pattern, width: 16, height: 16, for_each: cameras, node: gpu }
+  blur:   { type: image.blur, node: gpu, input: video, batch: { budget: 100ms } }
+  show:   { type: null.sink, for_each: cameras, node: gpu, input: blur }
+""")
+        edge, gpu = self.both()
+        self.await_(lambda: self.changes(edge, "blur.batch.budget=50ms"))
+        for node in (edge, gpu):
+            ticks = self.set(node, "blur.batch.budget=20ms")["ticks"]
+            self.assertEqual(len(ticks), 1)
+            self.assertNotIn(None, ticks.values())
+            self.assertIn("MR0316", self.set(node, "blur.batch.size=2", code=2))  # it learns
+            self.assertIn("did you mean", self.set(node, "blur.batch.budgte=2ms", code=2))
+        self.stop(edge, edge, gpu)
+        group, = gpu.report()["groups"]
+        self.assertEqual(group["budget_ms"], 20)
 
     def test_7_15_a_node_that_is_away_takes_the_change_when_it_is_back(self):
         edge, gpu, cloud = self.three(GATES.replace("mode: free", "mode: realtime, rate: 50"))
@@ -655,10 +700,7 @@ class Changes(Fleet):
         path = self.folder / "gpu.gray"
         self.await_(lambda: path.exists() and path.stat().st_size > 0)
         self.assertGreater(self.tick_of(again, "gate.open=false"), said["ticks"]["main"])
-        subprocess.run([fleet.MILLRACE, "stop", "-p", str(edge.process.pid)], check=True, timeout=SECONDS_MAX,
-                       capture_output=True, env=self.environment("edge"))
-        for node in (edge, again, cloud):
-            self.ends(node, 0)
+        self.stop(edge, edge, again, cloud)
 
     def test_7_15_where_the_home_is_away_a_node_says_so(self):
         edge, gpu, cloud = self.three(GATES.replace("mode: free", "mode: realtime, rate: 50"))

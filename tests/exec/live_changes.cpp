@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "exec/crossing.h"
+#include "graph/unfold.h"
 #include "observe/error.h"
 #include "spread.h"
 
@@ -90,6 +91,53 @@ TEST_CASE("7.15: a node that was away takes the changes of that time before its 
   }
   CHECK(before > 0);
   CHECK(after > 0);
+}
+
+TEST_CASE("B16: every node knows where the group of a value of `batch:` is, and which of them can be changed") {
+  Pipeline p;
+  p.graph = graph::unfold(graph::parse_yaml(R"(version: 1
+nodes: { home: {}, gpu: {} }
+streams: { all: { items: { a: {}, b: {} } } }
+clocks: { all: { mode: realtime, rate: 100 }, main: { mode: realtime, rate: 100 } }
+handlers:
+  one:   { type: t.count, count: 20, clock: main, node: home }
+  there: { type: t.sink, input: one, log: one, node: gpu }
+  many:  { type: t.count, count: 20, for_each: all, node: gpu }
+  model: { type: t.relay, input: many, node: gpu, batch: { budget: 100ms } }
+  sinks: { type: t.sink, for_each: all, input: model, log: "{stream}", node: gpu }
+)",
+                                            "groups.yaml"));
+  Nodes nodes;
+  nodes.names = {"home", "gpu"};
+  nodes.link = [](size_t, size_t) { return Link{1 * kMs, 0, {}, 0}; };
+  Spread spread(p, nodes);
+  std::vector<exec::TickOfClock> taken;
+  spread.time().schedule(20 * kMs, [&] {
+    for (const size_t node : {0u, 1u}) {
+      CAPTURE(node);
+      const auto code_of = [&](const std::string& param) {
+        try {
+          (void)spread.live(node).by_home({{"model", param, "1"}});
+        } catch (const Failure& failure) {
+          return failure.error().code;
+        }
+        return 0;
+      };
+      const std::vector<exec::HomeChanges> homes = spread.live(node).by_home({{"model", "batch.budget", "40ms"}});
+      REQUIRE(homes.size() == 1);
+      CHECK(homes[0].node == 1);
+      CHECK(code_of("batch.budgte") == code::unknown_parameter);
+      CHECK(code_of("batch.size") == code::parameter_not_live); // it learns
+    }
+    spread.live(1).set({{"model", "batch.budget", "40ms"}}, [&](const auto& ticks) { taken = ticks; });
+  });
+  const Ran ran = spread.run();
+  REQUIRE(ran.error.what == "");
+  REQUIRE(taken.size() == 1);
+  CHECK(taken[0].tick != exec::kNoTickTook);
+  const Report report = spread.report_of(1);
+  REQUIRE(report.groups.size() == 1);
+  CHECK(report.groups[0].budget_ms == doctest::Approx(40));
 }
 
 TEST_CASE("7.15: only the home of a clock gives changes their tick, and every node knows where that is") {

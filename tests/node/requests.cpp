@@ -86,10 +86,11 @@ TEST_CASE("no more requests are under way, and no more replies are kept, than th
 
 TEST_CASE("changes and their answers are read as they were written, and anything else is refused") {
   const std::vector<exec::ParamChange> changes = {{"blur", "sigma", "2.5"}, {"text", "text", "\"a\nb\""}};
-  const std::vector<exec::ParamChange> read = read_changes(write_changes(changes), "it");
+  const std::vector<exec::ParamChange> read = read_changes(write_changes({changes}), "it").changes;
   REQUIRE(read.size() == 2);
   CHECK(read[1].text == changes[1].text);
   CHECK(read[1].param == "text");
+  for (const bool make : {true, false}) CHECK(read_changes(write_changes({changes, make}), "it").make == make);
   const ChangesAnswer taken =
       read_answer(write_answer({{{"main", 104}, {"hall", exec::kNoTickTook}}, {"gpu"}, {}}), "it");
   REQUIRE(taken.ticks.size() == 2);
@@ -101,8 +102,9 @@ TEST_CASE("changes and their answers are read as they were written, and anything
   const ChangesAnswer refused = read_answer(write_answer({{}, {}, error}), "it");
   REQUIRE(refused.error);
   CHECK(format_error(*refused.error) == format_error(error));
-  for (const char* wrong : {"", "{}", "[]", R"({"changes": 1})", R"({"changes": [["a", "b"]]})", R"({"changes": [1]})",
-                            R"({"ticks": [], "away": 3})", R"({"ticks": [["main", -1.5, 3]]})", R"({"error": {}})"}) {
+  for (const char* wrong :
+       {"", "{}", "[]", R"({"changes": 1})", R"({"changes": [["a", "b"]]})", R"({"changes": [1]})",
+        R"({"changes": []})", R"({"ticks": [], "away": 3})", R"({"ticks": [["main", -1.5, 3]]})", R"({"error": {}})"}) {
     CAPTURE(wrong);
     CHECK_THROWS_AS(read_changes(wrong, "it"), Failure);
     CHECK_THROWS_AS(read_answer(wrong, "it"), Failure);

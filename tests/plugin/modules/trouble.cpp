@@ -64,7 +64,16 @@ struct Bad final : mr::Handler {
   }
 };
 
+// Its live parameter is a file that only its own node can judge.
+struct Reads final : mr::Handler {
+  mr::Input<mr::Image> video{*this, "video"};
+  mr::Output<mr::Image> out{*this, "video", mr::forward(video)};
+  mr::Param<std::string> font{*this, "font", "", "a file that it would read", mr::reads_path, mr::live};
+  void process(mr::Tick& tick, mr::Cpu&) { out.forward(tick, video); }
+};
+
 } // namespace
 
 MILLRACE_HANDLER(Bad, "trouble.bad", "Does what a handler should not")
+MILLRACE_HANDLER(Reads, "trouble.reads", "Would read a file")
 MILLRACE_PLUGIN("trouble", "1.0.0")
