@@ -226,6 +226,7 @@ void Input::open() {
   InputOptions options;
   std::string url = settings_.path;
   if (kind_ == InputKind::address && !spooled_) set_for_address(settings_, options);
+  if (settings_.any_names) options.set("safe", "0"); // the concat demuxer's; others do not ask for it
   if (spooled_) url = spooled_->url();
   if (kind_ == InputKind::file) url = "file:" + url; // so that a name with a colon is not taken for a protocol
   if (kind_ == InputKind::pipe) {
@@ -250,6 +251,10 @@ void Input::open() {
   const std::string size = refused_size(log_);
   if (is_piped && bytes_->count() == 0 && !interrupt_.is_asked())
     throw std::runtime_error("nothing came from it; expected a video, as in `millrace run … < in.mkv`");
+  if (!log_.find("Unsafe file name").empty())
+    throw std::runtime_error(
+        "the list names a file by a path from the root or with unusual letters, which FFmpeg does not "
+        "open; `any_names=true` opens files of any name");
   if (!log_.find("moov atom not found").empty() && begins_as_mp4(settings_.path))
     throw std::runtime_error(
         "the file is damaged: its index (moov) is missing, as if a recording was not finished or "

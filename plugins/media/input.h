@@ -39,7 +39,7 @@ struct InputSettings {
   std::string transport = "tcp";          // RTSP takes this, or "udp"
   std::function<void(const std::string& sentence)> say = {}; // for what a person should know while it is opened
   double retry_s = 0;     // for a list: how long a server that has gone is asked again
-  bool any_names = false; // for a list: its segments and keys may have any names
+  bool any_names = false; // for a list: its segments and keys may have any names and paths
 };
 
 // One opening of one input. Used by one thread, except the Interrupt, which must outlive it.

@@ -906,7 +906,8 @@ class VideoFile final : public Handler, private BlockLender {
   Param<double> buffer_{
       *this,          "buffer", 10.0, "how late the pictures of a live list may be; 0: they are dropped as a camera's",
       range(0, 3600), seconds};
-  Param<bool> any_names_{*this, "any_names", false, "opens segments and keys of a list whatever their names are"};
+  Param<bool> any_names_{*this, "any_names", false,
+                         "opens segments and keys of a list whatever their names and paths are"};
 
   Interrupt interrupt_;
   Log log_{[this](uint32_t level, const std::string& sentence) { log(level, sentence); }};

@@ -3,6 +3,7 @@
 
 usage: control.py MILLRACE [unittest arguments]
 """
+import errno
 import json
 import os
 import pathlib
@@ -113,6 +114,12 @@ class Control(unittest.TestCase):
         self.await_(lambda: (self.sockets / f"{run.pid}.sock").exists() or run.process.poll() is not None)
         self.assertIsNone(run.process.poll(), "it has ended")
         return run
+
+    def connect(self, client, run):
+        """Connects to a run. Its socket is there a moment before anybody listens."""
+        def is_connected():
+            return client.connect_ex(str(self.sockets / f"{run.pid}.sock")) != errno.ECONNREFUSED
+        self.await_(is_connected)
 
     def await_(self, holds):
         end = time.monotonic() + SECONDS_MAX
@@ -334,7 +341,7 @@ class Control(unittest.TestCase):
         for _ in range(count):
             client = socket.socket(socket.AF_UNIX)
             self.addCleanup(client.close)
-            client.connect(str(self.sockets / f"{run.pid}.sock"))
+            self.connect(client, run)
             client.sendall(says)
             clients.append(client)
         return clients
@@ -450,7 +457,7 @@ class Control(unittest.TestCase):
         run = self.run_it()
         with socket.socket(socket.AF_UNIX) as client:
             client.settimeout(SECONDS_MAX)
-            client.connect(str(self.sockets / f"{run.pid}.sock"))
+            self.connect(client, run)
             answers = client.makefile("r")
 
             def ask(method, **params):
@@ -474,7 +481,7 @@ class Control(unittest.TestCase):
         run = self.run_it()
         with socket.socket(socket.AF_UNIX) as deaf, socket.socket(socket.AF_UNIX) as gone:
             for client in (deaf, gone):
-                client.connect(str(self.sockets / f"{run.pid}.sock"))
+                self.connect(client, run)
             deaf.setblocking(False)
             while select.select([], [deaf], [], 0.3)[1]:
                 deaf.send(b"{\n" * 4096)

@@ -121,6 +121,20 @@ class Uneven(Segments):
                       source="test.pattern width=64 height=48 fps=30 count=240")
 
 
+class Names(Segments):
+    def test_a_list_that_names_files_by_their_whole_paths_is_read_if_one_allows_it(self):
+        times = even(0, 50)
+        self.written(times, [("mkv", "ffv1")])
+        folder = self.folder_of("mkv", "ffv1")
+        names = sorted(folder.glob("*.mkv"))
+        listing = self.folder / "whole.txt"
+        listing.write_text("ffconcat version 1.0\n" + "".join(f"file {name}\n" for name in names))
+        said = self.run_it("run", f"video.file path={listing} ! null.sink", code=3).stderr
+        self.assertIn("`any_names=true` opens files of any name", said)
+        got = self.pictures(f"video.file path={listing} any_names=true", pixels=False)
+        self.assertEqual(len(got), len(times))
+
+
 class Long(Segments):
     def test_pauses_of_hours(self):
         for times in HOURS.values():
@@ -205,4 +219,4 @@ def add_pauses():
 
 add_pauses()
 if __name__ == "__main__":
-    rig.main(cases=len(PAUSES) + 11, side_by_side=2)
+    rig.main(cases=len(PAUSES) + 12, side_by_side=2)
