@@ -22,7 +22,6 @@ extern "C" {
 #include <stdexcept>
 #include <string_view>
 #include <system_error>
-#include <thread>
 #include <utility>
 #include <vector>
 
@@ -37,8 +36,6 @@ constexpr double kProbeSecondsMax = 30; // then a search with the bounds below m
 constexpr int64_t kNarrowBytesMax = 500'000, kNarrowUsMax = 500'000;
 // After this time no more packets of a live stream are read ahead of its pictures to learn their rate.
 constexpr std::chrono::milliseconds kRateWait{2500};
-constexpr std::chrono::milliseconds kRestSlice{20};
-constexpr std::chrono::nanoseconds kStepBehindMax{200'000'000}; // a slow camera needs no longer to be caught up with
 // FFmpeg's own limits are set to this where Interrupt's is meant: it knows the source's pace. FFmpeg takes 35 min at
 // most.
 constexpr const char* kFfmpegWaitsUs = "2000000000";
@@ -60,15 +57,19 @@ bool begins_with(const std::string& text, const char* start) { return text.rfind
 
 std::string errno_words(int code) { return std::generic_category().message(code); }
 
+// The first bytes of a file, 16 at most; "" if it cannot be read.
+std::string head_of(const std::string& path) {
+  char head[16];
+  const int file = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  const ssize_t count = file < 0 ? 0 : ::read(file, head, sizeof head);
+  if (file >= 0) ::close(file);
+  return {head, static_cast<size_t>(std::max<ssize_t>(count, 0))};
+}
+
 bool may_be_list(const std::string& url) {
   if (begins_with(url, "http://") || begins_with(url, "https://")) return true;
   constexpr const char* kFile = "file:";
-  if (!begins_with(url, kFile)) return false;
-  char head[16] = {};
-  const int file = ::open(url.c_str() + std::strlen(kFile), O_RDONLY | O_CLOEXEC);
-  const ssize_t count = file < 0 ? 0 : ::read(file, head, sizeof head);
-  if (file >= 0) ::close(file);
-  return count > 0 && begins_as_list({head, static_cast<size_t>(count)});
+  return begins_with(url, kFile) && begins_as_list(head_of(url.substr(std::strlen(kFile))));
 }
 
 // Replaces error words of libavformat that say little.
@@ -95,13 +96,11 @@ std::string refused_size(const Log& log) {
 
 // ISO 14496-12: the type of the first box comes after its size. A file that is only named .mp4 has none of these types.
 bool begins_as_mp4(const std::string& path) {
-  char head[8] = {};
-  const int file = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
-  const ssize_t count = file < 0 ? 0 : ::read(file, head, sizeof head);
-  if (file >= 0) ::close(file);
-  const std::string type(head + 4, 4);
+  const std::string head = head_of(path);
+  if (head.size() < 8) return false;
+  const std::string type = head.substr(4, 4);
   const auto known = {"ftyp", "mdat", "free", "skip", "wide", "moov", "styp"};
-  return count == sizeof head && std::find(known.begin(), known.end(), type) != known.end();
+  return std::find(known.begin(), known.end(), type) != known.end();
 }
 
 const char* name_of(AVMediaType media) { return media == AVMEDIA_TYPE_AUDIO ? "sound" : "video"; }
@@ -207,7 +206,7 @@ void Input::allocate() {
 
 void Input::close() {
   first_.reset();
-  is_behind_ = false;
+  catch_up_.stop();
   stream_ = nullptr;
   interrupt_.watch(nullptr);
   avformat_close_input(&format_);
@@ -434,8 +433,7 @@ void Input::find_stream() {
   if (settings_.media != AVMEDIA_TYPE_VIDEO) return;
   if (looks_itself || (status >= 0 && is_live() && !knows_pictures())) read_first_packets();
   check_pictures();
-  last_behind_ns_ = INT64_MIN;
-  is_behind_ = first_ || (is_live() && reads_one_address());
+  if (first_ || (is_live() && reads_one_address())) catch_up_.start();
 }
 
 void Input::check_pictures() const {
@@ -445,43 +443,26 @@ void Input::check_pictures() const {
 }
 
 int Input::read(AVPacket* packet) {
-  if (!is_behind_) return next_packet(packet);
-  rest_until(due_);
-  const auto begun = std::chrono::steady_clock::now();
-  if (first_ && !first_->is_empty()) {
-    const Packet kept = first_->next();
-    av_packet_move_ref(packet, kept.get());
-    due_ = begun + step_behind(*packet) / 2;
-    return 0;
-  }
-  const int status = next_packet(packet);
-  if (status < 0) return status;
-  const std::chrono::nanoseconds step = step_behind(*packet);
-  due_ = begun + step / 2;
-  is_behind_ = std::chrono::steady_clock::now() - begun < step / 4; // else it was waited for
+  if (!catch_up_.is_under_way()) return next_packet(packet);
+  interrupt_.rest_until(catch_up_.due());
+  const auto asked = std::chrono::steady_clock::now();
+  const bool is_kept = first_ && !first_->is_empty();
+  if (is_kept)
+    av_packet_move_ref(packet, first_->next().get());
+  else if (const int status = next_packet(packet); status < 0)
+    return status;
+  const auto waited = std::chrono::steady_clock::now() - asked;
+  const int64_t time = packet->dts != AV_NOPTS_VALUE ? packet->dts : packet->pts;
+  catch_up_.gave(asked, time == AV_NOPTS_VALUE ? INT64_MIN : nanoseconds(time), usual_step_ns());
+  if (!is_kept) catch_up_.waited(waited);
   return 0;
 }
 
-// The time from the packet before to this one, of a source that has to be caught up with.
-std::chrono::nanoseconds Input::step_behind(const AVPacket& packet) {
-  const int64_t time = packet.dts != AV_NOPTS_VALUE ? packet.dts : packet.pts;
-  const int64_t time_ns = time == AV_NOPTS_VALUE ? INT64_MIN : nanoseconds(time);
-  const int64_t before_ns = std::exchange(last_behind_ns_, time_ns);
-  if (before_ns != INT64_MIN && time_ns > before_ns) {
-    const uint64_t step_ns = static_cast<uint64_t>(time_ns) - static_cast<uint64_t>(before_ns); // may be a damaged one
-    return std::chrono::nanoseconds(std::min<uint64_t>(step_ns, kStepBehindMax.count()));
-  }
+// The time between two packets; 0: not known.
+int64_t Input::usual_step_ns() const {
+  if (first_) return first_->step_ns();
   const AVRational by = rate();
-  const int64_t step_ns = first_ ? first_->step_ns() : by.num > 0 ? av_rescale(1'000'000'000, by.den, by.num) : 0;
-  return std::min(std::chrono::nanoseconds(step_ns), kStepBehindMax);
-}
-
-void Input::rest_until(std::chrono::steady_clock::time_point due) const {
-  for (;;) {
-    const auto left = due - std::chrono::steady_clock::now();
-    if (left <= left.zero() || interrupt_.is_asked()) return;
-    std::this_thread::sleep_for(std::min<std::chrono::nanoseconds>(left, kRestSlice));
-  }
+  return by.num > 0 ? av_rescale_q(1, av_inv_q(by), kNanoseconds) : 0;
 }
 
 // How long the next packet may take.
@@ -506,7 +487,7 @@ int Input::next_packet(AVPacket* packet) {
     const bool is_ours = packet->stream_index == stream_->index;
     const bool has_time = is_ours && packet->pts != AV_NOPTS_VALUE;
     pace_.came(std::chrono::nanoseconds(std::chrono::steady_clock::now() - begun).count(),
-               has_time ? av_rescale_q(packet->pts, stream_->time_base, {1, 1'000'000'000}) : INT64_MIN);
+               has_time ? av_rescale_q(packet->pts, stream_->time_base, kNanoseconds) : INT64_MIN);
     if (is_ours && list_ && unit_.num != 0) { // else it is being opened
       av_packet_rescale_ts(packet, stream_->time_base, unit_);
       list_->settle(*packet, *stream_, unit_);
@@ -531,8 +512,8 @@ bool Input::has_index() const { return !(format_->iformat->flags & AVFMT_TS_DISC
 bool Input::seek(int64_t ns) {
   if (kind_ == InputKind::pipe) return false;
   first_.reset();
-  is_behind_ = false;
-  const int64_t time = av_rescale_q(ns, {1, 1'000'000'000}, stream_->time_base);
+  catch_up_.stop();
+  const int64_t time = av_rescale_q(ns, kNanoseconds, stream_->time_base);
   interrupt_.begin();
   const bool can_seek = !list_ || list_->can_seek();
   if (can_seek && avformat_seek_file(format_, stream_->index, INT64_MIN, time, time, 0) >= 0) {
@@ -608,7 +589,7 @@ int64_t Input::start_ns() const {
   return time == AV_NOPTS_VALUE ? INT64_MIN : nanoseconds(time);
 }
 
-int64_t Input::nanoseconds(int64_t time) const { return av_rescale_q(time, unit_, {1, 1'000'000'000}); }
+int64_t Input::nanoseconds(int64_t time) const { return av_rescale_q(time, unit_, kNanoseconds); }
 
 // The matrix maps a pixel's position to its position on the screen: (x, y) to (a·x + c·y, b·x + d·y), y downwards.
 uint32_t Input::turn(bool& is_near) const {

@@ -2,7 +2,6 @@
 // video.writer copies.
 #pragma once
 
-#include <chrono>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -11,6 +10,7 @@
 
 #include "plugins/media/av.h"
 #include "plugins/media/byte_stream.h"
+#include "plugins/media/catch_up.h"
 #include "plugins/media/first_packets.h"
 #include "plugins/media/hls_reader.h"
 #include "plugins/media/interrupt.h"
@@ -106,8 +106,7 @@ class Input {
   void read_first_packets();
   double patience_s() const;
   int next_packet(AVPacket* packet);
-  std::chrono::nanoseconds step_behind(const AVPacket& packet);
-  void rest_until(std::chrono::steady_clock::time_point due) const;
+  int64_t usual_step_ns() const;
   void check_pictures() const;
   bool has_passed_its_pictures() const;
   void spool();
@@ -123,11 +122,7 @@ class Input {
   AVFormatContext* format_ = nullptr;
   AVStream* stream_ = nullptr;
   std::unique_ptr<FirstPackets> first_; // live streams have them
-  // True while packets wait that were read ahead, or that came meanwhile. They are given twice as fast as they came: a
-  // burst would be more than a live stream's readers keep.
-  bool is_behind_ = false;
-  std::chrono::steady_clock::time_point due_; // for the next of them
-  int64_t last_behind_ns_ = INT64_MIN;        // time of the last of them
+  CatchUp catch_up_;
   Pace pace_;
   bool has_length_ = false;  // a server has said how many bytes there are
   bool is_narrow_ = false;   // opened again after a search that took too long

@@ -1,10 +1,12 @@
 // Ends a waiting call of FFmpeg, on a request from another thread or at a deadline.
 #pragma once
 
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <cstdint>
 #include <string>
+#include <thread>
 
 #include "plugins/media/av.h"
 
@@ -42,6 +44,15 @@ class Interrupt {
     seen_bytes_ = 0;
     if (format) has_ended_ = false;
   }
+  // Sleeps until then. False if it is asked to end before.
+  bool rest_until(std::chrono::steady_clock::time_point due) const {
+    for (;;) {
+      if (is_asked()) return false;
+      const Clock::duration left = due - Clock::now();
+      if (left <= left.zero()) return true;
+      std::this_thread::sleep_for(std::min<Clock::duration>(left, kRestSlice));
+    }
+  }
   // The reason why a waiting call should end now, if any.
   Why why() const {
     if (is_asked()) return Why::asked;
@@ -68,6 +79,7 @@ class Interrupt {
 
  private:
   using Clock = std::chrono::steady_clock;
+  static constexpr std::chrono::milliseconds kRestSlice{20}; // a request to end is noticed after it at the latest
 
   static Clock::duration in_ticks(double seconds) {
     return std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(seconds));

@@ -240,8 +240,8 @@ void Muxer::write(AVPacket& packet, AVRational time_base, int stream, std::optio
   av_packet_rescale_ts(&packet, time_base, format_->streams[stream]->time_base);
   // Matroska's muxer makes the length of the file from this.
   if (end_ns)
-    packet.duration = std::max<int64_t>(
-        0, av_rescale_q(*end_ns, {1, 1'000'000'000}, format_->streams[stream]->time_base) - packet.pts);
+    packet.duration =
+        std::max<int64_t>(0, av_rescale_q(*end_ns, kNanoseconds, format_->streams[stream]->time_base) - packet.pts);
   // Not av_interleaved_write_frame(), which keeps packets back for seconds if one of the streams has ended.
   check(av_write_frame(format_, &packet));
 }

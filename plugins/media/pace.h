@@ -5,6 +5,10 @@
 
 namespace millrace::media {
 
+// The time from one packet to the next, at most `most_ns`; 0 if it does not rise or one of them is not known
+// (INT64_MIN). Damaged times may be farther apart than a signed number can tell.
+int64_t step_ns(int64_t before_ns, int64_t time_ns, int64_t most_ns);
+
 // A camera of one picture in 10 s is silent for longer than the usual limit, and nothing in its description says so.
 // Before its second packet a source may be silent for kFirstWaitNs; then for three times the longest of its recent
 // pauses, and never for less than the user's limit. Not thread safe.

@@ -12,7 +12,6 @@
 #include <stdexcept>
 #include <string>
 #include <string_view>
-#include <thread>
 #include <utility>
 #include <vector>
 
@@ -91,7 +90,7 @@ constexpr const char* kAnimatedWebp =
     "read";
 constexpr const char* kScaling = "; `sizes: fit` or `sizes: stretch` would scale it";
 constexpr int kFastFrom = 10; // pictures a second, from which on a live stream is decoded on several threads at a time
-constexpr std::chrono::milliseconds kPauseFirst{250}, kPauseMost{5000}, kSlice{50};
+constexpr std::chrono::milliseconds kPauseFirst{250}, kPauseMost{5000};
 
 std::string in_words(uint32_t width, uint32_t height) { return std::to_string(width) + " × " + std::to_string(height); }
 
@@ -396,7 +395,7 @@ class VideoFile final : public Handler, private BlockLender {
       const ListPace::Choice choice =
           pace_.next(now.time_since_epoch().count(), time_.ns, std::exchange(read_ns_, 0), is_far_ahead);
       if (!choice.is_dropped)
-        return rest_until(now + std::chrono::nanoseconds(choice.wait_ns)) ? Step::picture : interrupted();
+        return interrupt_.rest_until(now + std::chrono::nanoseconds(choice.wait_ns)) ? Step::picture : interrupted();
       note_late(choice.late_ns);
       av_frame_unref(frame_.get());
     }
@@ -713,7 +712,7 @@ class VideoFile final : public Handler, private BlockLender {
     for (auto pause = kPauseFirst;; pause = std::min(pause * 2, kPauseMost)) {
       if (std::chrono::steady_clock::now() - lost_since_ + pause > std::chrono::duration<double>(*reconnect_))
         throw cannot_read(files_[file_], "the connection is lost and does not come back: " + why);
-      if (!rest(pause)) return interrupted();
+      if (!interrupt_.rest_until(std::chrono::steady_clock::now() + pause)) return interrupted();
       try {
         open(0);
         check_alike();
@@ -737,17 +736,6 @@ class VideoFile final : public Handler, private BlockLender {
     }
     count("reconnects");
     return {};
-  }
-
-  // False if it was interrupted.
-  bool rest(std::chrono::milliseconds pause) const { return rest_until(std::chrono::steady_clock::now() + pause); }
-  bool rest_until(std::chrono::steady_clock::time_point until) const {
-    for (;;) {
-      if (interrupt_.is_asked()) return false;
-      const auto left = until - std::chrono::steady_clock::now();
-      if (left <= left.zero()) return true;
-      std::this_thread::sleep_for(std::min<std::chrono::nanoseconds>(left, kSlice));
-    }
   }
 
   // ---- giving
