@@ -15,7 +15,6 @@ extern "C" {
 #include <cstddef>
 #include <new>
 #include <string_view>
-#include <thread>
 #include <utility>
 
 namespace millrace::media {
@@ -29,7 +28,7 @@ constexpr int64_t kGoneMax = 100'000;              // missing segments at once: 
 constexpr int64_t kCipherBlock = 16;               // AES fills its last block
 constexpr double kTargetUnsaidS = 10;              // RFC 8216 demands that a list says it
 constexpr double kSilentTargets = 3, kFarTargets = 5; // a player begins three before the end
-constexpr std::chrono::milliseconds kPauseFirst{250}, kPauseMost{5000}, kSlice{50};
+constexpr std::chrono::milliseconds kPauseFirst{250}, kPauseMost{5000};
 
 double target_s(const HlsList& list) {
   return list.target_ns > 0 ? static_cast<double>(list.target_ns) * 1e-9 : kTargetUnsaidS;
@@ -51,12 +50,6 @@ std::string shown(const std::string& name) {
 }
 
 std::string words_of(int status) {
-  if (status == AVERROR_HTTP_BAD_REQUEST) return "the server says 400";
-  if (status == AVERROR_HTTP_UNAUTHORIZED) return "the server says 401";
-  if (status == AVERROR_HTTP_FORBIDDEN) return "the server says 403";
-  if (status == AVERROR_HTTP_NOT_FOUND) return "the server says 404";
-  if (status == AVERROR_HTTP_OTHER_4XX) return "the server refuses it";
-  if (status == AVERROR_HTTP_SERVER_ERROR) return "the server has an error of its own (5xx)";
   if (status == AVERROR(ENOENT)) return "there is no such file";
   if (status == AVERROR(ETIMEDOUT) || status == AVERROR_EXIT) return "the server does not answer in time";
   return error_words(status);
@@ -116,13 +109,18 @@ const AVOption kAnswers[] = {
     {"cookies", "", offsetof(Answers, cookies), AV_OPT_TYPE_STRING, {}, 0, 0, AV_OPT_FLAG_DECODING_PARAM, nullptr},
     {nullptr, nullptr, 0, AV_OPT_TYPE_FLAGS, {}, 0, 0, 0, nullptr}};
 
+AVClass class_named(const char* name) {
+  AVClass all{};
+  all.class_name = name;
+  all.item_name = av_default_item_name;
+  all.version = LIBAVUTIL_VERSION_INT;
+  return all;
+}
+
 const AVClass& class_of_answers() {
   static const AVClass described = [] {
-    AVClass all{};
-    all.class_name = "list";
-    all.item_name = av_default_item_name;
+    AVClass all = class_named("list");
     all.option = kAnswers;
-    all.version = LIBAVUTIL_VERSION_INT;
     return all;
   }();
   return described;
@@ -130,10 +128,7 @@ const AVClass& class_of_answers() {
 
 const AVClass& class_of_context() {
   static const AVClass described = [] {
-    AVClass all{};
-    all.class_name = "list file";
-    all.item_name = av_default_item_name;
-    all.version = LIBAVUTIL_VERSION_INT;
+    AVClass all = class_named("list file");
     all.child_next = [](void* io, void* before) -> void* {
       return before ? nullptr : static_cast<AVIOContext*>(io)->opaque;
     };
@@ -636,13 +631,10 @@ bool HlsReader::waits_again(int status, const std::string& why, const std::strin
     if (settings_.say) settings_.say("the connection for '" + name + "' is lost (" + why + ") and is opened again");
   }
   if (now - *away_since_ + pause_ > std::chrono::duration<double>(settings_.retry_s)) {
-    failure_ = "the connection was lost and does not come back: " + why;
+    failure_ = "the connection is lost and does not come back: " + why;
     return false;
   }
-  for (const auto until = now + pause_; Clock::now() < until;) {
-    if (interrupt_.is_asked()) return false;
-    std::this_thread::sleep_for(kSlice);
-  }
+  if (!interrupt_.rest_until(now + pause_)) return false;
   pause_ = std::min<Clock::duration>(pause_ * 2, kPauseMost);
   return true;
 }

@@ -166,10 +166,12 @@ class Row:
 
 
 ALL = list(range(SEGMENTS))
+NOT_FOUND = r"the server does not have it \(404, not found\)"
+FAILED = r"the server has failed \(an answer of 5xx\)"
 MISSING = r"segment {} of 6, 'x{}\.ts': {}; its 1\.000 s of pictures are missing"
 
 
-def missing(place, why="the server says 404"):
+def missing(place, why=NOT_FOUND):
     return MISSING.format(place + 1, place, why)
 
 
@@ -260,12 +262,12 @@ ROWS = {
                                                      words=(missing(3), missing(4), missing(5)), counts={"segments_missing": 3}),
     "what_misses_on_disk_is_told": Row([0, 1, 2], film="sound", local=True, faults={3: 404, 4: 404, 5: 404},
                                        words=(missing(3, "there is no such file"), missing(5, "there is no such file"))),
-    "what_is_refused_is_told": Row([0, 1, 3, 4, 5], faults={2: 403}, begins=[0, 1, 3, 4, 5], words=(missing(2, "the server says 403"),)),
+    "what_is_refused_is_told": Row([0, 1, 3, 4, 5], faults={2: 403}, begins=[0, 1, 3, 4, 5], words=(missing(2, r"the server refuses it \(403, forbidden\)"),)),
     "what_is_empty_is_told": Row([0, 1, 3, 4, 5], faults={2: b""}, begins=[0, 1, 3, 4, 5], words=(missing(2, "it is empty"),)),
     "what_misses_before_times_begin_again_is_a_gap": Row([0, 1, 0, 1], order=[0, 1, 5, 0, 1], breaks=(3,), faults={2: 404},
                                                          begins=[0, 1, 3, 4], words=("segment 3 of 5, 'x5",)),
     "what_misses_fails_where_damage_does": Row([0, 1], faults={2: 404}, options="on_damage=fail", code=1, part=True,
-                                               words=("error MR0601", r"segment 3 of 6, 'x2\.ts': the server says 404")),
+                                               words=("error MR0601", r"segment 3 of 6, 'x2\.ts': " + NOT_FOUND)),
     "a_list_without_its_segments_is_refused": Row([], faults={n: 404 for n in ALL}, code=3, words=(missing(0),)),
     "a_segment_that_breaks_off_once_is_asked_for_again": Row(ALL, say=broken("x2.ts", "once"), words=(r"the connection for 'x2\.ts' is lost \(it broke off\)",),
                                                              counts={"reconnects": 1, "segments_missing": None}),
@@ -275,9 +277,9 @@ ROWS = {
     "a_server_that_is_away_for_a_moment_is_asked_again": Row(ALL, say=away("x3.ts", 2), words=("is lost .* and is opened again",),
                                                              counts={"reconnects": 1, "segments_missing": None}),
     "a_server_that_does_not_come_back_ends_the_film": Row([0, 1, 2], say=away("x3.ts", 999), options="reconnect=1s", code=1, part=True,
-                                                          words=("the connection was lost and does not come back: the server has an error",)),
+                                                          words=("the connection is lost and does not come back: " + FAILED,)),
     "a_server_that_is_not_asked_again_lacks_a_segment": Row([0, 1, 2, 4, 5], say=away("x3.ts", 999), options="reconnect=0s",
-                                                            begins=[0, 1, 2, 4, 5], words=("segment 4 of 6, 'x3.ts': the server has an error",)),
+                                                            begins=[0, 1, 2, 4, 5], words=("segment 4 of 6, 'x3.ts': " + FAILED,)),
     "a_start_is_exact_where_times_begin_again": Row([0, 1, 0, 1], order=[0, 1, 0, 1], breaks=(2,), options="start=2.4s", skips=60,
                                                     begins=[]),
     "a_start_is_exact_in_a_list": Row(ALL, options="start=2.4s", skips=60, begins=[]),
@@ -287,9 +289,9 @@ ROWS = {
     "a_film_that_breaks_off_on_a_server_without_ranges_goes_on": Row(ALL, film="ranges", path="x.ts", ranges=False, say=broken("x.ts", "once"),
                                                                      part=True, words=("is opened again",), counts={"reconnects": 1}),
     "a_key_that_misses_is_told": Row([], film="locked", say=away("secret.bin", 999, 404), code=3,
-                                     words=(r"the key of its segments, 'secret\.bin', cannot be read: the server says 404",)),
+                                     words=(r"the key of its segments, 'secret\.bin', cannot be read: " + NOT_FOUND,)),
     "a_header_that_misses_is_told": Row([], film="fmp4", say=away("init.mp4", 999, 404), code=3,
-                                        words=(r"the header of its segments, 'init\.mp4', cannot be read: the server says 404",)),
+                                        words=(r"the header of its segments, 'init\.mp4', cannot be read: " + NOT_FOUND,)),
     "a_segment_named_as_a_picture_is_refused_with_the_remedy": Row(
         [], rename=lambda name: name.replace(".ts", ".jpeg"), code=3, words=("extension", "any_names=true")),
     "a_segment_named_as_a_picture_is_opened_on_demand": Row(ALL, rename=lambda name: name.replace(".ts", ".jpeg"), options="any_names=true"),
