@@ -94,3 +94,11 @@ TEST_CASE("seconds are said to the millisecond") {
 }
 
 } // namespace millrace::media
+
+TEST_CASE("a rest ends at its time, and at once if it is asked to end") {
+  Interrupt interrupt;
+  CHECK(interrupt.rest_until(std::chrono::steady_clock::now()));
+  interrupt.ask();
+  CHECK_FALSE(interrupt.rest_until(std::chrono::steady_clock::now() + std::chrono::hours(1)));
+  CHECK_FALSE(interrupt.rest_until(std::chrono::steady_clock::now()));
+}
