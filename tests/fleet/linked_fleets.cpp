@@ -11,9 +11,9 @@
 
 #include "fleet/coordinator.h"
 #include "fleet/member.h"
-#include "net/sim/simulation.h"
 #include "observe/error_codes.h"
 #include "tests/fleet/fleet_world.h"
+#include "tests/net/sim/simulation.h"
 #include "tests/seed.h"
 
 namespace millrace::fleet {

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "net/sim/simulation.h"
+#include "tests/net/sim/simulation.h"
 #include "tests/part.h"
 #include "tests/seed.h"
 

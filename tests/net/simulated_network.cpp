@@ -5,7 +5,7 @@
 #include <array>
 #include <vector>
 
-#include "net/sim/network.h"
+#include "tests/net/sim/network.h"
 
 namespace millrace::net::sim {
 namespace {

@@ -10,10 +10,10 @@
 #include <vector>
 
 #include "net/heartbeat.h"
-#include "net/sim/process.h"
 #include "node/run_time.h"
 #include "observe/random.h"
 #include "tests/exec/spread.h"
+#include "tests/net/sim/process.h"
 #include "tests/seed.h"
 
 namespace millrace::node {

@@ -3,10 +3,10 @@
 
 Long lines and long functions, markers of unfinished work, names that say nothing, files that do not say what they are
 for, paths of one machine, folders that depend the wrong way, public headers that do not compile alone, plugins that
-export more than their entry, declarations that nobody uses, filters of ./dev that no test case passes, files of exec and
-plan of which nothing says where they are tested, rooms that have grown into halls, and domains that are told apart by how
-they are spelt. Prints one line for each complaint, `file:line: sentence`, and fails
-if there is one.
+export more than their entry, simulators in what is installed, declarations that nobody uses, filters of ./dev that no test
+case passes, files of exec and plan of which nothing says where they are tested, rooms that have grown into halls, and
+domains that are told apart by how they are spelt. Prints one line for each complaint, `file:line: sentence`, and fails if
+there is one.
 """
 import argparse
 import fnmatch
@@ -48,6 +48,9 @@ ASKS_OF_DEVICES, ASKED_IN = re.compile(r"\benqueuing\(\)"), "runtime/exec/build_
 FENCE = re.compile(r"\batomic_thread_fence\b")
 FILES_OF_FENCES = ("runtime/device/bells.h", "runtime/device/event_count.h", "runtime/net/system/reactor.cpp")
 
+# Users get neither simulators nor benchmarks: file of the build → symbols that it may not define.
+KEPT_OUT = {"libmillrace_net.a": re.compile(r"\bnet::(sim::|Process\b)")}
+
 CODE_FOLDERS = ("runtime", "handlers", "plugins", "examples", "tests")
 CPP = {".h", ".cpp", ".cu", ".cuh"}
 TEXT = CPP | {".c", ".py", ".sh", ".cmake", ".md", ".yaml", ".txt", ".json"}
@@ -73,7 +76,7 @@ EDGES = {
 INCLUDES_ALLOWED = {("plugin", "handlers/builtin.h"), ("device", "handlers/gpu/tables.h")}
 
 # The link's core takes bytes, time and random numbers as arguments, so that a simulator and a fuzzer run the same code.
-FOLDERS_WITHOUT_A_SYSTEM = ("runtime/net", "runtime/net/sim", "runtime/fleet", "runtime/batch", "runtime/batch/sim")
+FOLDERS_WITHOUT_A_SYSTEM = ("runtime/net", "tests/net/sim", "runtime/fleet", "runtime/batch", "runtime/batch/sim")
 SYSTEM_HEADERS = re.compile(r"(boost|openssl|sys|netinet|arpa|net)/|(unistd|fcntl|poll|netdb|chrono|random|thread|mutex|"
                             r"condition_variable|future|atomic|ctime|time|fstream|filesystem)(\.h)?$")
 
@@ -207,6 +210,17 @@ def check_comments(path, name):
 INCLUDE = re.compile(r'(?m)^\s*#\s*include\s*([<"])([^>"]+)[>"]')
 
 
+def check_system(path, name):
+    """Complaints about headers of the system in a folder that has to do without one."""
+    if pathlib.PurePath(name).parent.as_posix() not in FOLDERS_WITHOUT_A_SYSTEM:
+        return
+    text = path.read_text(encoding="utf-8")
+    for match in INCLUDE.finditer(text):
+        if match.group(1) == "<" and SYSTEM_HEADERS.match(match.group(2)):
+            line = text.count("\n", 0, match.start(2)) + 1
+            yield f"{name}:{line}: includes <{match.group(2)}>; the link's core knows no system, net/system does"
+
+
 def check_includes(path, name):
     """Complaints about what one file of runtime/, handlers/ or plugins/ includes."""
     parts = pathlib.PurePath(name).parts
@@ -214,8 +228,6 @@ def check_includes(path, name):
     for match in INCLUDE.finditer(text):
         line, included = text.count("\n", 0, match.start(2)) + 1, match.group(2)
         head = included.split("/")[0]
-        if match.group(1) == "<" and SYSTEM_HEADERS.match(included) and "/".join(parts[:-1]) in FOLDERS_WITHOUT_A_SYSTEM:
-            yield f"{name}:{line}: includes <{included}>; the link's core knows no system, net/system does"
         if head == "millrace" or match.group(1) == "<":
             continue
         in_tree = "/" in included and (head in EDGES or head in ("handlers", "plugins", "runtime"))
@@ -306,6 +318,18 @@ def check_plugin_exports(build):
             yield f"plugins/{library.name}:1: does not export millrace_plugin"
 
 
+def check_kept_out(build):
+    """Complaints about code of tests and benchmarks in what is installed."""
+    for name, kept_out in KEPT_OUT.items():
+        if not (build / name).exists():
+            yield f"{name}:1: was not built, so nothing says what it defines"
+            continue
+        result = subprocess.run(["nm", "-C", "--defined-only", str(build / name)], capture_output=True, text=True, check=True)
+        symbols = sorted(line.split(maxsplit=2)[-1] for line in result.stdout.splitlines() if kept_out.search(line))
+        if symbols:
+            yield f"{name}:1: defines {symbols[0]} and {len(symbols) - 1} more, which are for tests and benchmarks alone"
+
+
 def check_filters(source):
     """A filter that no test case passes runs nothing, and its part of ./dev would pass for ever."""
     tests = (path for path in sorted((source / "tests").rglob("*")) if path.suffix in CPP)
@@ -345,6 +369,8 @@ def complaints(source, build=None, compiler=None):
         if path.suffix in CPP and name.split("/")[0] in ("runtime", "handlers", "plugins"):
             yield from check_includes(path, name)
             yield from check_locale(path, name)
+        if path.suffix in CPP:
+            yield from check_system(path, name)
         yield from check_rooms(path, name)
     yield from check_tested(source)
     yield from unused.check(source, files_of(source), without_comments_and_strings, functions, is_function_head)
@@ -354,6 +380,7 @@ def complaints(source, build=None, compiler=None):
         yield from check_public_headers(source, compiler)
     if build:
         yield from check_plugin_exports(build)
+        yield from check_kept_out(build)
 
 
 def main():

@@ -210,6 +210,21 @@ std::vector<int> m::orphan(int a) { return {a}; }
                        check=True)
         self.assertIn("leaky.so:1: exports leaked", self.complaints(build=self.root / "build"))
 
+    def test_with_a_simulator_in_an_archive_that_is_installed_is_refused(self):
+        build = self.root / "build"
+        build.mkdir()
+        self.write("process.cc", "namespace net { struct Session { void poll(); }; void Session::poll() {}\n"
+                   "namespace sim { struct Process { void go(); }; void Process::go() {} void stop() {} } }\n")
+        self.assertIn("libmillrace_net.a:1: was not built", self.complaints(build=build))
+        for defines, found in ([], "defines net::sim::Process::go() and 1 more"), (["-Dsim=link"], ""):
+            subprocess.run(["c++", *defines, "-c", "-o", build / "process.o", self.root / "process.cc"],
+                           check=True)
+            (build / "libmillrace_net.a").unlink(missing_ok=True)
+            subprocess.run(["ar", "rc", build / "libmillrace_net.a", build / "process.o"], check=True)
+            said = self.complaints(build=build)
+            self.assertEqual("libmillrace_net.a" in said, bool(found), said)
+            self.assertIn(found, said)
+
 
 class TheTableOfRules(Tree):
     def test_lists_what_a_test_cites(self):

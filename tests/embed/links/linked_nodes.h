@@ -12,8 +12,8 @@
 #include <vector>
 
 #include "embed/link_ends.h"
-#include "net/sim/process.h"
 #include "tests/exec/node_runs.h"
+#include "tests/net/sim/process.h"
 
 namespace millrace::test {
 

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <memory>
 
-#include "net/sim/network.h"
+#include "tests/net/sim/network.h"
 #include "tests/net/system/transport_suite.h"
 #include "tests/seed.h"
 

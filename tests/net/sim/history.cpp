@@ -1,5 +1,5 @@
 // Compares both ends of each crossing, step by step.
-#include "net/sim/history.h"
+#include "tests/net/sim/history.h"
 
 #include <algorithm>
 #include <cstring>

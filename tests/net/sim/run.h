@@ -15,8 +15,8 @@
 #include <vector>
 
 #include "net/crossing.h"
-#include "net/sim/history.h"
 #include "observe/random.h"
+#include "tests/net/sim/history.h"
 
 namespace millrace::net::sim {
 

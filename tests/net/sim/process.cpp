@@ -1,5 +1,5 @@
 // Drives a session in rounds of calls, any of which may be the last for a while.
-#include "net/sim/process.h"
+#include "tests/net/sim/process.h"
 
 #include <algorithm>
 #include <utility>

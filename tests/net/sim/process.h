@@ -17,9 +17,9 @@
 
 #include "device/timeline.h"
 #include "net/session.h"
-#include "net/sim/history.h"
-#include "net/sim/network.h"
-#include "net/sim/run.h"
+#include "tests/net/sim/history.h"
+#include "tests/net/sim/network.h"
+#include "tests/net/sim/run.h"
 
 namespace millrace::net::sim {
 

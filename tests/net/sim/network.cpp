@@ -1,5 +1,5 @@
 // Moves bytes between the ends of simulated connections.
-#include "net/sim/network.h"
+#include "tests/net/sim/network.h"
 
 #include <algorithm>
 #include <array>

@@ -1,5 +1,5 @@
 // Makes ticks with values that are drawn, and takes them in.
-#include "net/sim/run.h"
+#include "tests/net/sim/run.h"
 
 #include <algorithm>
 #include <cstring>

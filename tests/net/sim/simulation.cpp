@@ -1,5 +1,5 @@
 // Draws a world and its faults from a seed, and looks at how it ends.
-#include "net/sim/simulation.h"
+#include "tests/net/sim/simulation.h"
 
 #include <algorithm>
 #include <iterator>

@@ -11,7 +11,7 @@
 #include <string>
 #include <vector>
 
-#include "net/sim/process.h"
+#include "tests/net/sim/process.h"
 
 namespace millrace::net::sim {
 
