@@ -23,6 +23,7 @@ install(TARGETS millrace_embed millrace_exec millrace_net millrace_plan millrace
 install(EXPORT millraceRuntimeTargets NAMESPACE millrace:: DESTINATION lib/cmake/millrace)
 if(TARGET millrace)
   install(TARGETS millrace RUNTIME DESTINATION bin COMPONENT millrace)
+  install(TARGETS millrace-bench RUNTIME DESTINATION bin COMPONENT dev) # it has the runtime once more: 6 MB
   install(DIRECTORY examples/data examples/embed examples/machines examples/nodes examples/pipelines examples/plugin
                     examples/plugin_cuda
           DESTINATION share/millrace/examples COMPONENT millrace USE_SOURCE_PERMISSIONS PATTERN build EXCLUDE)

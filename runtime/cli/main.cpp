@@ -4,12 +4,14 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <cmath>
 #include <cstdio>
 #include <functional>
 #include <string_view>
 
-#include "cli/bench.h"
+#include "cli/bench_options.h"
+#include "cli/beside.h"
 #include "cli/commands.h"
 #include "cli/exit_code.h"
 #include "cli/new.h"
@@ -44,13 +46,6 @@ CLI::Validator above_zero(double most) {
     return number < most ? "" : text + " is too large";
   };
   return {complaint, ""};
-}
-
-// An option with an empty value, as from a script whose variable is not set, must not count as an option not given.
-void refuse_empty_values(CLI::App& command) {
-  const CLI::Validator not_empty([](const std::string& text) { return text.empty() ? "it is empty" : ""; }, "");
-  for (CLI::Option* option : command.get_options())
-    if (!option->get_positional() && option->get_items_expected_max() > 0) option->check(not_empty);
 }
 
 // Seconds as a number, or a duration as a pipeline file writes it: "10", "1.5", "10s", "2m". Leaves the number.
@@ -116,7 +111,8 @@ void add_plan_options(CLI::App& app, PipelineOptions& options) {
 // The commands as CLI11 knows them, each with what it does.
 class Commands {
  public:
-  explicit Commands(CLI::App& app) : app_(app) {
+  // `arguments`: the command line without the program's name.
+  Commands(CLI::App& app, std::vector<std::string> arguments) : app_(app), arguments_(std::move(arguments)) {
     app.require_subcommand(0, 1); // words after a command belong to it, even the name of another command: bench plan
     add_run();
     add_plan();
@@ -306,13 +302,12 @@ class Commands {
     app.add_flag("--items", with_items_, "writes a body that takes several ticks in one call")->excludes(cuda);
   }
 
+  // The program reads the arguments again; here they are read for the help, and so that errors need no program.
   void add_bench() {
-    CLI::App& app =
-        add("bench", "measures the runtime itself", [this] { return run_benches(benches_, json_, bench_devices_); });
-    app.add_option("NAME", benches_, "which; default: all");
-    app.add_option("--devices", bench_devices_, "devices that gpu and transfer measure; default: every GPU")
-        ->type_name("LIST");
-    app.add_option("--json", json_, "write the numbers")->type_name("FILE");
+    actions_.emplace_back(&cli::add_bench(app_, bench_), [this]() -> int {
+      const auto word = std::find(arguments_.begin(), arguments_.end(), "bench");
+      become(find_beside("millrace-bench", "millrace-dev"), {word + 1, arguments_.end()});
+    });
   }
 
   void add_check_handler() {
@@ -366,6 +361,7 @@ class Commands {
   }
 
   CLI::App& app_;
+  const std::vector<std::string> arguments_;
   std::vector<std::pair<CLI::App*, std::function<int()>>> actions_;
   RunCommand run_;
   PlanCommand explain_;
@@ -380,10 +376,9 @@ class Commands {
   StreamsCommand streams_;
   IdentityCommand identity_;
   NodesCommand nodes_;
-  std::string word_, name_, json_;
+  BenchOptions bench_;
+  std::string word_, name_;
   bool with_cuda_ = false, with_items_ = false;
-  std::vector<std::string> benches_;
-  std::string bench_devices_;
 };
 
 int fail(const Error& error, int code) {
@@ -395,13 +390,14 @@ int fail(const Error& error, int code) {
 int main_of(int argc, char** argv) {
   CLI::App app{"a dataflow stream runtime", "millrace"};
   app.set_version_flag("--version", kVersion);
-  Commands commands(app);
+  const std::vector<std::string> arguments(argv + 1, argv + argc);
+  const Commands commands(app, arguments);
   try {
     app.parse(argc, argv);
   } catch (const CLI::Success& success) { // --help, --version
     return app.exit(success);
   } catch (const CLI::ParseError& failure) {
-    return fail(usage_error(app, failure, {argv + 1, argv + argc}), kWrongUsage);
+    return fail(usage_error(app, failure, arguments), kWrongUsage);
   } catch (const Failure& failure) { // from a validator that reads a value as the pipeline file does
     return fail(failure.error(), kWrongUsage);
   }

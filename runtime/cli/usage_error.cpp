@@ -265,6 +265,12 @@ Error refused_together(const CLI::Option& option, const std::string& words, bool
 
 } // namespace
 
+void refuse_empty_values(CLI::App& command) {
+  const CLI::Validator not_empty([](const std::string& text) { return text.empty() ? "it is empty" : ""; }, "");
+  for (CLI::Option* option : command.get_options())
+    if (!option->get_positional() && option->get_items_expected_max() > 0) option->check(not_empty);
+}
+
 Error unknown_command(const CLI::App& app, const std::string& name) {
   std::vector<std::string> names;
   for (const CLI::App* known : app.get_subcommands({})) names.push_back(known->get_name());

@@ -12,6 +12,9 @@ namespace millrace::cli {
 // `arguments`: the command line without the program's name.
 Error usage_error(const CLI::App& app, const CLI::ParseError& failure, const std::vector<std::string>& arguments);
 
+// An option with an empty value, as from a script whose variable is not set, must not count as an option not given.
+void refuse_empty_values(CLI::App& command);
+
 Error unknown_command(const CLI::App& app, const std::string& name);
 
 } // namespace millrace::cli

@@ -2,12 +2,12 @@
 // MILLRACE_SEED=n draws other arrivals and times.
 #include <doctest/doctest.h>
 
-#include "cli/batch_table.h"
+#include "bench/batch_table.h"
 #include "tests/milliseconds.h"
 #include "tests/part.h"
 #include "tests/seed.h"
 
-namespace millrace::cli {
+namespace millrace::bench {
 namespace {
 
 TEST_CASE("the controller keeps its goals beside the rules of others, in all cells") {
@@ -22,4 +22,4 @@ TEST_CASE("the controller keeps its goals beside the rules of others, in all cel
 }
 
 } // namespace
-} // namespace millrace::cli
+} // namespace millrace::bench

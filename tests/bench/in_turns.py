@@ -1,6 +1,8 @@
 #!/usr/bin/env python3
 """Compares the benchmarks of two `millrace` binaries, run in turns on this machine.
 
+Each binary has its millrace-bench beside it; one from before there was such a program has the benchmarks inside.
+
 A single run of one binary and then of the other compares the machine's minutes, not the binaries. Here the two alternate,
 and so does which of them begins a round. Each round moves the heap by another 16 bytes of a cache line (shift_heap.c):
 two threads that share a line by chance make some rounds slow then, whatever the first layout was. For each figure the

@@ -100,7 +100,7 @@ PLACEMENT_EXPLANATION = """\
 
 The cases `placement, size …`: four handlers in a chain on the host, on a simulated device, where the plan puts them,
 and in the best of the 16 placements, in virtual time. What the plan cannot know, such as a hop that is up to 20 % slower
-than it was told, is in there: `runtime/cli/bench_placement.cpp` says all of it.
+than it was told, is in there: `runtime/bench/placement.cpp` says all of it.
 """
 BATCH_EXPLANATION = """\
 
@@ -223,8 +223,8 @@ def own_lines(path):
     lines = ["## The runtime itself\n",
              f"Command: `build/millrace bench`, {date}, release build, on {machine()}; {stolen_percent():.1f} % of its time stolen "
              f"since it started; load average when this was written {os.getloadavg()[0]:.1f}: above 0, others had work too, and "
-             "the p99 are theirs as well. What each row is stands at the head of `runtime/cli/bench.cpp` and of the "
-             "`bench_*.cpp` beside it.\n",
+             "the p99 are theirs as well. What each row is stands at the head of `runtime/bench/bench.cpp` and of the "
+             "files beside it.\n",
              "| bench | case | metric | p50 | p99 | unit | n | goal (p50) | |", "|---|---|---|---|---|---|---|---|---|"]
     for row in rows:
         if row["bench"] == "batch":

@@ -659,6 +659,30 @@ class Descriptions(Command):
         said = self.refused("bench", "plan", "chian", code=2, error="MR0105")
         self.assertIn("did you mean 'chain'?", said)
 
+    def test_a_benchmark_runs_in_a_program_that_is_found_beside_the_command(self):
+        alone = pathlib.Path(shutil.copy(MILLRACE, self.folder))
+        call = lambda *words: subprocess.run([alone, "bench", *words], capture_output=True, text=True, timeout=SECONDS_MAX,
+                                             stdin=subprocess.DEVNULL)
+        missing = call("plan")
+        self.assertEqual((missing.returncode, missing.stdout), (4, ""))
+        self.assertRegex(missing.stderr, r"\Aerror MR0507: the program millrace-bench is not installed\n  it was looked for in "
+                         rf"{self.folder} and in \S+/libexec/millrace\n  the package millrace-dev has it; ")
+        program = self.folder / "millrace-bench"
+        program.write_text("#!/bin/sh\nprintf '%s|' \"$@\"; echo told >&2\n[ \"$1\" = clock ] && kill -TERM $$\nexit 7\n")
+        program.chmod(0o755)
+        done = call("plan", "bench", "--json", "a b.json")
+        self.assertEqual((done.returncode, done.stdout, done.stderr), (7, "plan|bench|--json|a b.json|", "told\n"))
+        self.assertEqual(call("clock").returncode, -signal.SIGTERM)
+        self.assertIn("measures the runtime itself", call("--help").stdout)  # by the command, which has its own errors too
+        self.assertTrue(call("--jsno").stderr.startswith("error MR0105: there is no option --jsno"))
+
+    def test_the_program_of_the_benchmarks_has_the_help_and_the_errors_of_the_command(self):
+        program = pathlib.Path(MILLRACE).parent / "millrace-bench"
+        for words in (["--help"], ["--jsno", "a"], ["--json", ""], ["--json"], ["chian"]):
+            both = [subprocess.run([*one, *words], capture_output=True, text=True, timeout=SECONDS_MAX, stdin=subprocess.DEVNULL)
+                    for one in ([MILLRACE, "bench"], [program])]
+            self.assertEqual(*((one.returncode, one.stdout, one.stderr) for one in both))
+
     def test_what_measures_a_device_runs_on_those_that_are_named(self):
         self.run_it("bench", "gpu", "transfer", "--devices", "sim:0", "--json", "rows.json")
         rows = json.loads((self.folder / "rows.json").read_text())
@@ -1103,6 +1127,6 @@ class BrokenOutputs(Command):
 if __name__ == "__main__":
     built, alone = pathlib.Path(sys.argv.pop(1)).resolve(), tempfile.TemporaryDirectory()
     WITH_PLUGINS, MILLRACE = str(built), shutil.copy(built, alone.name)
-    for module in built.parent.glob("millrace_cuda.so"):
-        shutil.copy(module, alone.name)
+    for file in [built.parent / "millrace-bench", *built.parent.glob("millrace_cuda.so")]:
+        shutil.copy(file, alone.name)
     unittest.main(verbosity=1)

@@ -30,7 +30,7 @@ def complaints_of_needs(package, path):
             yield f"{package} {'does not need' if package == owner else 'needs'} {library}: {needs}"
     if package != "millrace" and f"millrace (= {version})" not in needs:
         yield f"{package} does not need the millrace of its own build: {needs}"
-    if "libc6" not in needs and package != "millrace-dev":
+    if "libc6" not in needs:
         yield f"{package} names no library that it is linked with: {needs}"
 
 
@@ -56,6 +56,11 @@ def complaints_of_manual(page, millrace):
         yield "the manual page does not have the options"
 
 
+def complaints_of_benchmarks(millrace):
+    if re.search(r"(?m)^overlap ", output(millrace, "bench", "overlap")) is None:
+        yield "the command does not find its benchmarks with millrace-dev"
+
+
 def complaints_of_use(packages, usr):
     """Unpacks one after the other and asks the command for its types."""
     millrace = str(usr / "bin" / "millrace")
@@ -71,7 +76,10 @@ def complaints_of_use(packages, usr):
             unpack(package)
             if name not in output(millrace, "handlers"):
                 yield f"{name} is not there with {package}"
+    if (usr / "bin" / "millrace-bench").exists():
+        yield "millrace-bench is there without millrace-dev"
     unpack("millrace-dev")
+    yield from complaints_of_benchmarks(millrace)
     for name, original in expected_files():
         file = usr / name
         if not file.is_file():

@@ -1,5 +1,5 @@
 // The same work in millrace: null.source → flow.pass × N → null.sink on one thread, and the picture chain on two.
-#include "cli/bench_measure.h"
+#include "bench/measure.h"
 #include "device/cpu/cpu_device.h"
 #include "plan/plan.h"
 #include "tests/peers/peer.h"
@@ -9,7 +9,7 @@ namespace {
 double chain_ns(unsigned handlers, unsigned messages) {
   // Two more, which the slope between two lengths does not see.
   const millrace::Report report =
-      millrace::cli::run_graph(millrace::cli::chain(handlers + 2), 1, uint64_t{messages} + peers::kWarmMessages);
+      millrace::bench::run_graph(millrace::bench::chain(handlers + 2), 1, uint64_t{messages} + peers::kWarmMessages);
   return report.duration_s * 1e9 / static_cast<double>(report.ticks_run);
 }
 
@@ -22,7 +22,7 @@ double pictures_per_second(const peers::Job& job) {
       " height=" + std::to_string(peers::kTargetHeight) + " ! draw.text size=24 text=" + peers::kText + " ! null.sink";
   millrace::exec::RunOptions options; // as the command runs it
   options.ticks_max = job.count;
-  const millrace::Report report = millrace::cli::run_graph(millrace::graph::parse_line(line), 2, options);
+  const millrace::Report report = millrace::bench::run_graph(millrace::graph::parse_line(line), 2, options);
   return static_cast<double>(report.ticks_run) / report.duration_s;
 }
 

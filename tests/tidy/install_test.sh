@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Builds the README's plugin against an installed millrace and against the build folder, and runs both; looks whether the
-# installed millrace finds its plugins and its CUDA module, and whether each thing that the guide names is there.
+# installed millrace finds its plugins, its benchmarks and its CUDA module, and whether each thing that the guide names is there.
 #
 # usage: install_test.sh BUILD_FOLDER
 set -euo pipefail
@@ -68,6 +68,12 @@ for plugin in "$build"/plugins/*.so; do
     exit 1
   }
 done
+# It finds its benchmarks, which run in virtual time here.
+"$scratch/prefix/bin/millrace" bench overlap >"$scratch/bench.log" 2>&1 && grep -q "^overlap " "$scratch/bench.log" || {
+  echo "the installed millrace does not run its benchmarks:"
+  cat "$scratch/bench.log"
+  exit 1
+}
 # Where the CUDA module was built, the installed command finds it.
 if [[ -f $build/millrace_cuda.so ]]; then
   "$scratch/prefix/bin/millrace" doctor --json >"$scratch/doctor.json"

@@ -3,7 +3,7 @@
 
 Long lines and long functions, markers of unfinished work, names that say nothing, files that do not say what they are
 for, paths of one machine, folders that depend the wrong way, public headers that do not compile alone, plugins that
-export more than their entry, simulators in what is installed, declarations that nobody uses, filters of ./dev that no test
+export more than their entry, simulators and benchmarks in what is installed, declarations that nobody uses, filters of ./dev that no test
 case passes, files of exec and plan of which nothing says where they are tested, rooms that have grown into halls, and
 domains that are told apart by how they are spelt. Prints one line for each complaint, `file:line: sentence`, and fails if
 there is one.
@@ -49,7 +49,8 @@ FENCE = re.compile(r"\batomic_thread_fence\b")
 FILES_OF_FENCES = ("runtime/device/bells.h", "runtime/device/event_count.h", "runtime/net/system/reactor.cpp")
 
 # Users get neither simulators nor benchmarks: file of the build → symbols that it may not define.
-KEPT_OUT = {"libmillrace_net.a": re.compile(r"\bnet::(sim::|Process\b)")}
+KEPT_OUT = {"libmillrace_net.a": re.compile(r"\bnet::(sim::|Process\b)"),
+            "millrace": re.compile(r"\bmillrace::(bench|net::sim)::")}
 
 CODE_FOLDERS = ("runtime", "handlers", "plugins", "examples", "tests")
 CPP = {".h", ".cpp", ".cu", ".cuh"}
@@ -70,7 +71,8 @@ EDGES = {
     "embed": {"exec", "plan", "graph", "plugin", "memory", "device", "net", "fleet", "observe"},
     "node": {"embed", "exec", "plan", "graph", "plugin", "memory", "device", "net", "fleet", "observe"},
     "serve": {"embed", "exec", "plan", "graph", "plugin", "memory", "device", "net", "observe"},
-    "cli": {"batch", "serve", "node", "embed", "exec", "plan", "graph", "plugin", "memory", "device", "net", "fleet", "observe"},
+    "cli": {"serve", "node", "embed", "exec", "plan", "graph", "plugin", "memory", "device", "net", "fleet", "observe"},
+    "bench": {"cli", "batch", "embed", "exec", "plan", "graph", "plugin", "memory", "device", "net", "observe"},
 }
 # The registry holds the table of the built-in handlers, the CUDA module that of their kernels.
 INCLUDES_ALLOWED = {("plugin", "handlers/builtin.h"), ("device", "handlers/gpu/tables.h")}
@@ -253,12 +255,12 @@ FLOAT_FORMAT = re.compile(r'printf\([^;]*?%[-+ #0-9]*(?:\.(?!0[aefg])[0-9*]+)?[a
 
 
 def check_locale(path, name):
-    """Complaints about functions that depend on the locale. The command itself has the C locale's numbers."""
+    """Complaints about functions that depend on the locale. The command and millrace-bench have the C locale's."""
     raw = path.read_text(encoding="utf-8", errors="replace")
     for match in BY_LOCALE.finditer(without_comments_and_strings(raw)):
         line = without_comments_and_strings(raw).count("\n", 0, match.start()) + 1
         yield f"{name}:{line}: {match.group(1)}() depends on the locale; millrace/read_number.h and nearest.h do not"
-    for match in FLOAT_FORMAT.finditer(raw) if not name.startswith("runtime/cli/") else ():
+    for match in FLOAT_FORMAT.finditer(raw) if not name.startswith(("runtime/cli/", "runtime/bench/")) else ():
         line = raw.count("\n", 0, match.start()) + 1
         yield f"{name}:{line}: printf() writes this number by the locale; fmt and to_chars do not"
 

@@ -225,6 +225,15 @@ std::vector<int> m::orphan(int a) { return {a}; }
             self.assertEqual("libmillrace_net.a" in said, bool(found), said)
             self.assertIn(found, said)
 
+    def test_with_a_benchmark_in_the_command_is_refused(self):
+        (self.root / "build").mkdir()
+        self.write("main.cc", "namespace millrace { namespace part { int run() { return 0; } } }\n"
+                   "int main() { return millrace::part::run(); }\n")
+        for part, is_refused in (("bench", True), ("cli", False)):
+            subprocess.run(["c++", f"-Dpart={part}", "-o", self.root / "build/millrace", self.root / "main.cc"], check=True)
+            said = self.complaints(build=self.root / "build")
+            self.assertEqual("millrace:1: defines millrace::bench::run()" in said, is_refused, said)
+
 
 class TheTableOfRules(Tree):
     def test_lists_what_a_test_cites(self):

@@ -2,9 +2,9 @@
 //
 // null.source → null.sink × N on one thread under `free`: all sinks read the same bytes, and nothing is copied. `tick`
 // is a run's wall time over its ticks, accounting included; `reader` is the slope from 1 to 64 readers.
-#include "cli/bench_measure.h"
+#include "bench/measure.h"
 
-namespace millrace::cli {
+namespace millrace::bench {
 
 namespace {
 
@@ -37,4 +37,4 @@ std::vector<Row> bench_fanout() {
   return rows;
 }
 
-} // namespace millrace::cli
+} // namespace millrace::bench

@@ -21,13 +21,13 @@
 
 #include "batch/controller.h"
 #include "batch/sim/simulate.h"
-#include "cli/bench_measure.h"
+#include "bench/measure.h"
 #include "device/cpu/cpu_device.h"
 #include "graph/unfold.h"
 #include "observe/error.h"
 #include "plan/plan.h"
 
-namespace millrace::cli {
+namespace millrace::bench {
 
 namespace {
 
@@ -250,4 +250,4 @@ std::vector<Row> bench_group_wall() {
   return rows;
 }
 
-} // namespace millrace::cli
+} // namespace millrace::bench

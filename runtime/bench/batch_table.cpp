@@ -1,5 +1,5 @@
 // The rules that are compared, the cells, and the goals.
-#include "cli/batch_table.h"
+#include "bench/batch_table.h"
 
 #include <algorithm>
 #include <cmath>
@@ -8,9 +8,9 @@
 
 #include "batch/controller.h"
 #include "batch/plain_rules.h"
-#include "cli/batch_rivals.h"
+#include "bench/batch_rivals.h"
 
-namespace millrace::cli {
+namespace millrace::bench {
 
 namespace {
 
@@ -132,4 +132,4 @@ std::vector<BatchGoal> batch_goals(const std::vector<BatchCell>& cells) {
   return {p99, share, greedy, waits, alone};
 }
 
-} // namespace millrace::cli
+} // namespace millrace::bench

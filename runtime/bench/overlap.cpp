@@ -4,9 +4,9 @@
 // handler and the copy down take 10 ms each, everything else takes no time, so one tick takes 30 ms. With three ticks
 // in flight each of the three engines can always be busy, which gives 100 ticks a second; more ticks in flight give no
 // more. `rate` is over all ticks, including the first 20 ms, in which no tick completes.
-#include "cli/bench_measure.h"
+#include "bench/measure.h"
 
-namespace millrace::cli {
+namespace millrace::bench {
 
 namespace {
 
@@ -48,4 +48,4 @@ std::vector<Row> bench_overlap() {
   return rows;
 }
 
-} // namespace millrace::cli
+} // namespace millrace::bench

@@ -10,7 +10,7 @@
 // `drift` is how much later the last thousand of 10^5 beats at 10 kHz were than the first thousand, by their medians:
 // 10 s of wall time. `rounding` is from 10^5 beats of 30000/1001 Hz, nearly an hour, in virtual time, where nothing
 // else can move a beat: the largest distance of a beat from its exact time.
-#include "cli/bench_measure.h"
+#include "bench/measure.h"
 
 #include <millrace/handler.h>
 
@@ -20,7 +20,7 @@
 
 #include "device/timeline.h"
 
-namespace millrace::cli {
+namespace millrace::bench {
 
 namespace {
 
@@ -155,4 +155,4 @@ std::vector<Row> bench_clock() {
   return rows;
 }
 
-} // namespace millrace::cli
+} // namespace millrace::bench

@@ -1,5 +1,5 @@
-// See bench_measure.h.
-#include "cli/bench_measure.h"
+// See measure.h.
+#include "bench/measure.h"
 
 #include <algorithm>
 #include <ctime>
@@ -10,7 +10,7 @@
 #include "observe/error.h"
 #include "plan/plan.h"
 
-namespace millrace::cli {
+namespace millrace::bench {
 
 int64_t monotonic_ns() {
   timespec now;
@@ -129,4 +129,4 @@ Report run_graph(graph::Graph graph, uint32_t workers, uint64_t ticks, const mr_
   return run_graph(std::move(graph), workers, options, plugin);
 }
 
-} // namespace millrace::cli
+} // namespace millrace::bench

@@ -12,9 +12,9 @@
 #include <algorithm>
 #include <atomic>
 
-#include "cli/bench_measure.h"
+#include "bench/measure.h"
 
-namespace millrace::cli {
+namespace millrace::bench {
 
 namespace {
 
@@ -102,4 +102,4 @@ std::vector<Row> bench_gpu(const std::string& domain) {
   return rows;
 }
 
-} // namespace millrace::cli
+} // namespace millrace::bench

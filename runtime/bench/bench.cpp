@@ -1,6 +1,5 @@
 // `millrace bench`: runs the benchmarks, prints and writes their rows. `chain` and `handover` are here: the
-// costs of one handler's message and of a hand-over between threads. The others have files of their own,
-// bench_NAME.cpp.
+// costs of one handler's message and of a hand-over between threads. The others are in the files beside this one.
 //
 // chain: null.source → flow.pass × N → null.sink on one thread under `free`. A case is run several times; ns per tick
 // of a run is its wall time over its ticks, accounting included. The slope from 10 to 100 handlers is the price of one
@@ -12,7 +11,7 @@
 // is the time between the two. `value_read` ends when the value's bytes were read, so their cache lines have to come
 // over as well. From a source the hand-over includes the admission of the tick. `bare word` is the least that the
 // machine allows in the same run: two threads, one word, the same two clock reads.
-#include "cli/bench.h"
+#include "bench/bench.h"
 
 #include <millrace/handler.h>
 
@@ -23,12 +22,12 @@
 #include <nlohmann/json.hpp>
 #include <thread>
 
-#include "cli/bench_measure.h"
+#include "bench/measure.h"
 #include "embed/compose.h"
 #include "embed/device_module.h"
 #include "observe/error.h"
 
-namespace millrace::cli {
+namespace millrace::bench {
 
 namespace {
 
@@ -255,4 +254,4 @@ int run_benches(const std::vector<std::string>& names, const std::string& json_p
   return 0;
 }
 
-} // namespace millrace::cli
+} // namespace millrace::bench

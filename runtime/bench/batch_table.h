@@ -8,7 +8,7 @@
 
 #include "batch/sim/simulate.h"
 
-namespace millrace::cli {
+namespace millrace::bench {
 
 struct BatchCell {
   batch::Pattern pattern;
@@ -33,4 +33,4 @@ void simulate_cell(BatchCell& cell, int64_t duration_ns, uint64_t seed);
 // The goals, over the cells that were run.
 std::vector<BatchGoal> batch_goals(const std::vector<BatchCell>& cells);
 
-} // namespace millrace::cli
+} // namespace millrace::bench

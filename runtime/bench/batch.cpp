@@ -13,10 +13,10 @@
 #include <cstdio>
 #include <thread>
 
-#include "cli/batch_table.h"
-#include "cli/bench_measure.h"
+#include "bench/batch_table.h"
+#include "bench/measure.h"
 
-namespace millrace::cli {
+namespace millrace::bench {
 
 namespace {
 
@@ -102,4 +102,4 @@ std::vector<Row> bench_batch() {
   return rows;
 }
 
-} // namespace millrace::cli
+} // namespace millrace::bench

@@ -5,9 +5,9 @@
 // keep the processor busy for 10 µs each.
 #include <millrace/handler.h>
 
-#include "cli/bench_measure.h"
+#include "bench/measure.h"
 
-namespace millrace::cli {
+namespace millrace::bench {
 
 namespace {
 
@@ -68,4 +68,4 @@ std::vector<Row> bench_trace() {
   return rows;
 }
 
-} // namespace millrace::cli
+} // namespace millrace::bench

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-namespace millrace::cli {
+namespace millrace::bench {
 
 enum class LinkKind : uint8_t { plain, tls, local };
 
@@ -19,4 +19,4 @@ double send_parcels(LinkKind kind, uint64_t bytes, uint64_t parcels);
 // giving to its arrival, without the first few.
 std::vector<double> send_one_by_one(LinkKind kind, uint64_t bytes, uint64_t parcels, int64_t idle_ns);
 
-} // namespace millrace::cli
+} // namespace millrace::bench

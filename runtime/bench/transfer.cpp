@@ -10,11 +10,11 @@
 #include <algorithm>
 #include <memory>
 
-#include "cli/bench_measure.h"
+#include "bench/measure.h"
 #include "embed/compose.h"
 #include "observe/error.h"
 
-namespace millrace::cli {
+namespace millrace::bench {
 
 namespace {
 
@@ -139,4 +139,4 @@ std::vector<Row> bench_transfer(const std::string& domain) {
   return rows;
 }
 
-} // namespace millrace::cli
+} // namespace millrace::bench

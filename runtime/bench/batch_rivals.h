@@ -4,7 +4,7 @@
 
 #include "batch/rule.h"
 
-namespace millrace::cli {
+namespace millrace::bench {
 
 // Fires the largest full bucket whenever there is room, and drops an item that would be done too late.
 class GreedyThatDrops final : public batch::Rule {
@@ -23,4 +23,4 @@ class Aimd final : public batch::Rule {
   double size_ = 1;
 };
 
-} // namespace millrace::cli
+} // namespace millrace::bench

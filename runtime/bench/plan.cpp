@@ -12,7 +12,7 @@
 //
 // placement: the search that places so many handlers, each of which may run on the host and on one device. Every
 // handler reads from one or two of the four before it; costs and bytes are random.
-#include "cli/bench_measure.h"
+#include "bench/measure.h"
 
 #include <millrace/handler.h>
 
@@ -24,7 +24,7 @@
 #include "plan/placement.h"
 #include "plan/plan.h"
 
-namespace millrace::cli {
+namespace millrace::bench {
 
 namespace {
 
@@ -197,4 +197,4 @@ std::vector<Row> bench_plan() {
   return rows;
 }
 
-} // namespace millrace::cli
+} // namespace millrace::bench

@@ -1,9 +1,9 @@
 // The decisions of the rivals.
-#include "cli/batch_rivals.h"
+#include "bench/batch_rivals.h"
 
 #include <algorithm>
 
-namespace millrace::cli {
+namespace millrace::bench {
 
 using batch::Choice;
 using batch::Waiting;
@@ -32,4 +32,4 @@ void Aimd::ended(const batch::FiringEnd& end, const batch::Forecast& forecast) {
     size_ = std::min<double>(size_ + 1, forecast.curve().items_max());
 }
 
-} // namespace millrace::cli
+} // namespace millrace::bench

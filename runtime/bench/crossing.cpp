@@ -7,13 +7,13 @@
 #include <cstring>
 #include <thread>
 
-#include "cli/bench_measure.h"
+#include "bench/measure.h"
 #include "device/cpu/cpu_device.h"
 #include "exec/crossing.h"
 #include "observe/error.h"
 #include "plan/plan.h"
 
-namespace millrace::cli {
+namespace millrace::bench {
 
 namespace {
 
@@ -132,4 +132,4 @@ std::vector<Row> bench_crossing() {
           row_of("crossing", "takes", "tick", "ns", takes)};
 }
 
-} // namespace millrace::cli
+} // namespace millrace::bench

@@ -16,9 +16,9 @@
 #include <array>
 #include <random>
 
-#include "cli/bench_measure.h"
+#include "bench/measure.h"
 
-namespace millrace::cli {
+namespace millrace::bench {
 
 namespace {
 
@@ -236,4 +236,4 @@ std::vector<Row> bench_placement() {
   return rows;
 }
 
-} // namespace millrace::cli
+} // namespace millrace::bench

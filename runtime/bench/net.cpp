@@ -7,10 +7,10 @@
 // threads of the link sleep.
 #include <array>
 
-#include "cli/bench_measure.h"
-#include "cli/net_pair.h"
+#include "bench/measure.h"
+#include "bench/net_pair.h"
 
-namespace millrace::cli {
+namespace millrace::bench {
 namespace {
 
 struct Kind {
@@ -61,4 +61,4 @@ std::vector<Row> bench_net() {
   return rows;
 }
 
-} // namespace millrace::cli
+} // namespace millrace::bench

@@ -1,5 +1,5 @@
 // The two ends of a crossing without a run, and the nodes around them.
-#include "cli/net_pair.h"
+#include "bench/net_pair.h"
 
 #include <unistd.h>
 
@@ -10,11 +10,11 @@
 #include <semaphore>
 #include <stdexcept>
 
-#include "cli/bench_measure.h"
+#include "bench/measure.h"
 #include "net/system/listener.h"
 #include "net/system/reactor.h"
 
-namespace millrace::cli {
+namespace millrace::bench {
 namespace {
 
 constexpr uint64_t kWarmUp = 20;
@@ -198,4 +198,4 @@ std::vector<double> send_one_by_one(LinkKind kind, uint64_t bytes, uint64_t parc
   return ns;
 }
 
-} // namespace millrace::cli
+} // namespace millrace::bench

@@ -12,7 +12,7 @@
 #include "exec/run.h"
 #include "graph/graph.h"
 
-namespace millrace::cli {
+namespace millrace::bench {
 
 // One row of the result; the JSON form `[{bench, case, metric, unit, p50, p99, n}]` is a contract.
 struct Row {
@@ -76,4 +76,4 @@ std::vector<Row> bench_trace();
 std::vector<Row> bench_gpu(const std::string& domain);
 std::vector<Row> bench_transfer(const std::string& domain);
 
-} // namespace millrace::cli
+} // namespace millrace::bench

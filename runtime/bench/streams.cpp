@@ -20,12 +20,12 @@
 #include <thread>
 #include <vector>
 
-#include "cli/bench_measure.h"
+#include "bench/measure.h"
 #include "device/cpu/cpu_device.h"
 #include "observe/error.h"
 #include "plan/plan.h"
 
-namespace millrace::cli {
+namespace millrace::bench {
 
 namespace {
 
@@ -191,4 +191,4 @@ std::vector<Row> bench_streams() {
   return rows;
 }
 
-} // namespace millrace::cli
+} // namespace millrace::bench

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-namespace millrace::cli {
+namespace millrace::bench {
 
 // Runs the named benchmarks (all if none is named) and prints a table. Writes JSON if a path is given:
 // [{bench, case, metric, unit, p50, p99, n}]. `devices`: the devices to measure, as `--devices` writes them; "": all
@@ -12,4 +12,4 @@ namespace millrace::cli {
 // (MR0408).
 int run_benches(const std::vector<std::string>& names, const std::string& json_path, const std::string& devices);
 
-} // namespace millrace::cli
+} // namespace millrace::bench

@@ -6,7 +6,7 @@
 //
 // `tick` is a tick of a source and a sink on one thread. The source allocates from its ring, or adopts foreign memory,
 // which is released when the reader is done.
-#include "cli/bench_measure.h"
+#include "bench/measure.h"
 
 #include <millrace/handler.h>
 
@@ -17,7 +17,7 @@
 
 #include "memory/ring.h"
 
-namespace millrace::cli {
+namespace millrace::bench {
 
 namespace {
 
@@ -132,4 +132,4 @@ std::vector<Row> bench_pool() {
   return rows;
 }
 
-} // namespace millrace::cli
+} // namespace millrace::bench
