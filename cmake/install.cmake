@@ -1,5 +1,5 @@
 # `cmake --install`: the command with its manual, licence, examples and schema; the CUDA module; and for those who build
-# against millrace the public headers, the libraries of runtime.h and a package. Plugins install themselves (plugin.cmake).
+# against millrace the public headers, the libraries of runtime.h and file_run.h and a package. Plugins install themselves (plugin.cmake).
 #
 # Each file belongs to a component, and each component becomes a package of its own (package.cmake): millrace, dev, cuda,
 # and one a plugin.
@@ -16,8 +16,8 @@ install(TARGETS millrace_headers EXPORT millraceTargets)
 install(DIRECTORY runtime/include/millrace DESTINATION include)
 install(EXPORT millraceTargets NAMESPACE millrace:: DESTINATION lib/cmake/millrace)
 
-set_target_properties(millrace_embed PROPERTIES EXPORT_NAME runtime)
-install(TARGETS millrace_embed millrace_exec millrace_net millrace_plan millrace_batch millrace_graph millrace_plugin millrace_memory
+set_target_properties(millrace_compose PROPERTIES EXPORT_NAME runtime)
+install(TARGETS millrace_compose millrace_node millrace_fleet millrace_net_system millrace_embed millrace_exec millrace_net millrace_plan millrace_batch millrace_graph millrace_plugin millrace_memory
                 millrace_device millrace_observe millrace_handlers millrace_warnings
         EXPORT millraceRuntimeTargets ARCHIVE DESTINATION lib/millrace)
 install(EXPORT millraceRuntimeTargets NAMESPACE millrace:: DESTINATION lib/cmake/millrace)

@@ -33,7 +33,7 @@ endfunction()
 millrace_package(millrace millrace utils fonts-dejavu-core "A dataflow stream runtime: the command and its built-in handlers")
 # Applications link libraries that are archives: what they need in turn is said here.
 millrace_package(dev millrace-dev libdevel
-  "${command_of_this_build}, libyaml-cpp-dev, nlohmann-json3-dev, libfmt-dev, libspdlog-dev, libfreetype-dev"
+  "${command_of_this_build}, libyaml-cpp-dev, nlohmann-json3-dev, libfmt-dev, libspdlog-dev, libfreetype-dev, libssl-dev"
   "Headers and libraries to write plugins for millrace, and applications with it inside; millrace's benchmarks")
 if(TARGET media)
   millrace_package(media millrace-plugin-media video "${command_of_this_build}" "Video files and streams for millrace, by FFmpeg's libraries")

@@ -7,7 +7,8 @@
 
 #include "cli/commands.h"
 #include "cli/exit_code.h"
-#include "cli/pipeline.h"
+#include "cli/output.h"
+#include "compose/pipeline.h"
 #include "embed/calibrate.h"
 
 namespace millrace::cli {
@@ -39,13 +40,13 @@ std::string today() {
 } // namespace
 
 int calibrate(const CalibrateCommand& command) {
-  const std::string path = machine_path(command);
+  const std::string path = compose::machine_path(command);
   if (path.empty()) throw Failure(code::unwritable_file, "there is no folder for settings: name a file with --machine");
   embed::MachineFile file = embed::load_machine(path, false);
-  std::vector<plan::Hop> hops = embed::measure_hops(file, domains_of(command));
-  std::vector<plan::LaunchCost> launches = embed::measure_launches(file, domains_of(command));
+  std::vector<plan::Hop> hops = embed::measure_hops(file, compose::domains_of(command));
+  std::vector<plan::LaunchCost> launches = embed::measure_launches(file, compose::domains_of(command));
   std::vector<plan::BodyCost> bodies;
-  if (!command.pipeline.empty()) bodies = measure_bodies(command, command.ticks);
+  if (!command.pipeline.empty()) bodies = compose::measure_bodies(command, command.ticks, print_warning);
   if (!hops.empty()) {
     std::printf("hops, µs: latency, then median / p99 of 4 KiB, 64 KiB, 1 MiB and 16 MiB\n");
     for (const plan::Hop& hop : hops) std::printf("%s\n", hop_words(hop).c_str());

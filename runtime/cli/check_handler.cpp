@@ -12,9 +12,9 @@
 #include "cli/count_allocations.h"
 #include "cli/describe.h"
 #include "cli/exit_code.h"
-#include "cli/pipeline.h"
-#include "cli/plugins.h"
+#include "cli/output.h"
 #include "cli/subprocess.h"
+#include "compose/plugins.h"
 #include "graph/graph.h"
 #include "millrace/check_handler.h"
 #include "observe/printable.h"
@@ -201,8 +201,8 @@ std::string json_of(const plugin::RegisteredType& info, const std::vector<Checke
 
 int check_handler(const CheckHandlerCommand& command) {
   plugin::Registry registry;
-  scan_for(registry, command.type, command.plugin_paths);
-  const plugin::RegisteredType& info = require_type(registry, command.type, "check-handler");
+  compose::scan_for(registry, command.type, command.plugin_paths);
+  const plugin::RegisteredType& info = compose::require_type(registry, command.type, "check-handler");
   const TemporaryFolder folder;
   Checker checker(command);
   const testing::Subject subject = subject_of(info, given_settings(info, command.sets), folder.path(), checker);

@@ -5,28 +5,15 @@
 #include <string>
 #include <vector>
 
+#include "compose/options.h"
+
 namespace millrace::cli {
 
-// The options of every command that works on a pipeline. Texts are as given; "" if not given.
-struct PipelineOptions {
-  std::string pipeline;
-  std::vector<std::string> sets;
-  std::string devices; // "": those of the node in the pipeline, else the host
-  std::string clock, rate, facts;
-  uint32_t threads = 0;
-  bool no_probe = false;
-  std::vector<std::string> plugin_paths;
-  std::string machine; // a file; "": this machine's own
-  std::string plan;    // a saved plan
-  std::string confine; // the folder of all files; "": anywhere
-  std::string node;    // the node that is planned for, or run; "": all of them run here
-};
-
-struct CalibrateCommand : PipelineOptions {
+struct CalibrateCommand : compose::PipelineOptions {
   uint64_t ticks = 200;
 };
 
-struct RunCommand : PipelineOptions {
+struct RunCommand : compose::PipelineOptions {
   uint64_t ticks = 0;
   double duration_s = 0;
   std::string json, trace, metrics, progress;
@@ -40,7 +27,7 @@ struct RunCommand : PipelineOptions {
   int verbose = 0;            // how often -v was given
 };
 
-struct PlanCommand : PipelineOptions {
+struct PlanCommand : compose::PipelineOptions {
   bool json = false, dot = false;
 };
 
@@ -102,7 +89,7 @@ struct DoctorCommand {
 // Each returns the exit code (exit_code.h), and throws Failure for a mistake in what the user gave.
 int run(const RunCommand& command);
 int plan(const PlanCommand& command);
-int check(const PipelineOptions& command);
+int check(const compose::PipelineOptions& command);
 int handlers(const ListCommand& command);
 int inspect(const ListCommand& command);
 int explain(const ExplainCommand& command);

@@ -13,7 +13,7 @@
 
 #include "cli/commands.h"
 #include "cli/exit_code.h"
-#include "cli/pipeline.h"
+#include "cli/output.h"
 #include "observe/error.h"
 #include "observe/printable.h"
 #include "serve/client.h"

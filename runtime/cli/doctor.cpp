@@ -14,9 +14,9 @@
 #include "cli/commands.h"
 #include "cli/describe.h"
 #include "cli/exit_code.h"
-#include "cli/pipeline.h"
-#include "cli/plugins.h"
+#include "cli/output.h"
 #include "cli/subprocess.h"
+#include "compose/plugins.h"
 #include "embed/compose.h"
 #include "embed/device_module.h"
 
@@ -220,7 +220,7 @@ std::string findings_json(const std::vector<Finding>& findings) {
 
 int doctor(const DoctorCommand& command) {
   plugin::Registry registry;
-  scan_plugins(registry, command.plugin_paths);
+  compose::scan_plugins(registry, command.plugin_paths);
   const std::vector<Finding> findings = examine(registry);
   write_file("-", command.json ? findings_json(findings) : findings_text(findings));
   return kDone;

@@ -19,9 +19,4 @@ enum ExitCode {
 // The exit code of a command that ends with this error.
 ExitCode exit_code_of(const Error& error);
 
-// Thrown in place of an error whose cause is a plugin that could not be loaded.
-class PluginMissing : public Failure {
-  using Failure::Failure;
-};
-
 } // namespace millrace::cli

@@ -8,8 +8,8 @@
 #include "cli/commands.h"
 #include "cli/describe.h"
 #include "cli/exit_code.h"
-#include "cli/pipeline.h"
-#include "cli/plugins.h"
+#include "cli/output.h"
+#include "compose/plugins.h"
 #include "embed/app_handlers.h"
 #include "observe/error_codes.h"
 
@@ -102,7 +102,7 @@ std::string codes_json(const CodeInfo* one) {
 
 int handlers(const ListCommand& command) {
   plugin::Registry registry;
-  scan_plugins(registry, command.plugin_paths);
+  compose::scan_plugins(registry, command.plugin_paths);
   write_file("-", command.json ? handlers_json(registry) : handlers_text(registry));
   return kDone;
 }
@@ -110,8 +110,8 @@ int handlers(const ListCommand& command) {
 int inspect(const ListCommand& command) {
   plugin::Registry registry;
   registry.add(embed::app_plugin(), ""); // for applications: no command runs these, so `handlers` does not list them
-  scan_for(registry, command.type, command.plugin_paths);
-  const plugin::RegisteredType& info = require_type(registry, command.type, "inspect");
+  compose::scan_for(registry, command.type, command.plugin_paths);
+  const plugin::RegisteredType& info = compose::require_type(registry, command.type, "inspect");
   write_file("-", command.json ? describe_json(info) : describe_text(info));
   return kDone;
 }

@@ -17,6 +17,7 @@
 #include "cli/new.h"
 #include "cli/signals.h"
 #include "cli/usage_error.h"
+#include "compose/plugins.h"
 #include "graph/quantity.h"
 #include "millrace/abi.h"
 #include "millrace/read_number.h"
@@ -26,9 +27,6 @@
 namespace millrace::cli {
 
 namespace {
-
-// More threads than this is a typing error.
-constexpr uint32_t kThreadsMax = 1024;
 
 // Times are counted in nanoseconds and all other numbers in 64 bits; a double holds larger numbers than these.
 constexpr double kSecondsMax = 9e9, kNumberMax = 0x1p63;
@@ -75,7 +73,7 @@ const CLI::Validator kSeconds(read_seconds, "");
 const std::string kVersion = "millrace " MILLRACE_VERSION " (plugin ABI " + std::to_string(MR_ABI_VERSION) + ")";
 
 // The options of every command that works on a pipeline.
-CLI::Option* add_pipeline_options(CLI::App& app, PipelineOptions& options) {
+CLI::Option* add_pipeline_options(CLI::App& app, compose::PipelineOptions& options) {
   CLI::Option* const pipeline =
       app.add_option("PIPELINE", options.pipeline, "a file, or a line such as 'test.pattern ! null.sink'")->required();
   app.add_option("--set", options.sets, "handler.param=value; may be given again")
@@ -84,7 +82,7 @@ CLI::Option* add_pipeline_options(CLI::App& app, PipelineOptions& options) {
   app.add_option("--devices", options.devices, "devices that may be used, in order: cpu, cuda:0, sim:0, …")
       ->type_name("LIST");
   app.add_option("--threads", options.threads, "threads to plan for; default: as many as cores")
-      ->check(CLI::Range(uint32_t{1}, kThreadsMax));
+      ->check(CLI::Range(uint32_t{1}, compose::kThreadsMax));
   app.add_option("--clock", options.clock, "realtime, free or source")->type_name("MODE");
   app.add_option("--rate", options.rate, "ticks a second: 30, 29.97, 30000/1001")->type_name("FPS");
   app.add_option("--plugin-path", options.plugin_paths, "another folder of plugins; may be given again")
@@ -96,13 +94,13 @@ CLI::Option* add_pipeline_options(CLI::App& app, PipelineOptions& options) {
   return pipeline;
 }
 
-void add_confine_option(CLI::App& app, PipelineOptions& options) {
+void add_confine_option(CLI::App& app, compose::PipelineOptions& options) {
   app.add_option("--confine", options.confine,
                  "refuse files outside of this folder, in the pipeline and in options; addresses too")
       ->type_name("DIR");
 }
 
-void add_plan_options(CLI::App& app, PipelineOptions& options) {
+void add_plan_options(CLI::App& app, compose::PipelineOptions& options) {
   add_confine_option(app, options);
   app.add_option("--facts", options.facts, "JSON: the sources' facts, used instead of asking them")->type_name("FILE");
   app.add_flag("--no-probe", options.no_probe, "do not ask the sources");
@@ -365,7 +363,7 @@ class Commands {
   std::vector<std::pair<CLI::App*, std::function<int()>>> actions_;
   RunCommand run_;
   PlanCommand explain_;
-  PipelineOptions check_;
+  compose::PipelineOptions check_;
   ListCommand list_;
   CheckHandlerCommand check_handler_;
   DoctorCommand doctor_;
@@ -409,7 +407,7 @@ int main_of(int argc, char** argv) {
   if (app.get_subcommands().front()->get_name() != "run") release_signals();
   try {
     return commands.call();
-  } catch (const PluginMissing& missing) {
+  } catch (const compose::PluginMissing& missing) {
     return fail(missing.error(), kPluginNotLoaded);
   } catch (const Failure& failure) {
     return fail(failure.error(), exit_code_of(failure.error()));

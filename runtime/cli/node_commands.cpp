@@ -11,9 +11,9 @@
 
 #include "cli/commands.h"
 #include "cli/exit_code.h"
-#include "cli/node_folder.h"
 #include "cli/node_status.h"
-#include "cli/pipeline.h"
+#include "cli/output.h"
+#include "compose/node_folder.h"
 #include "embed/machine_file.h"
 #include "net/system/endpoint.h"
 #include "net/system/identity.h"
@@ -27,7 +27,7 @@ namespace fs = std::filesystem;
 using nlohmann::ordered_json;
 
 net::KnownPeers load_peers() {
-  net::KnownPeers peers(node_folder() / "peers.txt");
+  net::KnownPeers peers(compose::node_folder() / "peers.txt");
   peers.load();
   for (const std::string& complaint : peers.complaints()) std::fputs(("note: " + complaint + "\n").c_str(), stderr);
   return peers;
@@ -52,7 +52,7 @@ net::NodeId read_id(const std::string& text) {
 int add_node(const NodesCommand& command) {
   if (command.id.empty()) refuse_use("nodes add needs a name and an id", "millrace nodes add NAME ID ADDRESS");
   net::KnownPeer peer{read_id(command.id), command.name, {}};
-  if (peer.id == net::Identity::open(node_folder()).id())
+  if (peer.id == net::Identity::open(compose::node_folder()).id())
     refuse_use("that is the id of this machine itself", "millrace nodes add NAME ID, with the id of the other machine");
   for (const std::string& address : command.addresses)
     peer.addresses.push_back(net::to_text(net::parse_endpoint(address)));
@@ -88,7 +88,7 @@ int forget_node(const NodesCommand& command) {
 int list_nodes(const NodesCommand& command) {
   const net::KnownPeers peers = load_peers();
   std::string text;
-  const std::vector<ordered_json> running = running_nodes(node_folder());
+  const std::vector<ordered_json> running = running_nodes(compose::node_folder());
   ordered_json json = {{"version", 1}, {"nodes", ordered_json::array()}, {"running", running}};
   size_t width = 0;
   for (const net::KnownPeer& peer : peers.peers()) width = std::max(width, peer.name.size());
@@ -110,7 +110,7 @@ int watch_nodes(const NodesCommand& command) {
   const std::string clear = isatty(STDOUT_FILENO) ? "\x1b[H\x1b[2J" : "";
   for (;;) {
     std::string text;
-    for (const ordered_json& status : running_nodes(node_folder()))
+    for (const ordered_json& status : running_nodes(compose::node_folder()))
       text += (text.empty() ? "" : "\n") + status_words(status);
     if (text.empty()) text = "no node runs here\n";
     write_file("-", clear + text);
@@ -120,20 +120,8 @@ int watch_nodes(const NodesCommand& command) {
 
 } // namespace
 
-fs::path node_folder() {
-  const std::string folder = embed::config_folder();
-  if (folder.empty())
-    throw Failure(Error{code::bad_identity,
-                        "this machine has no place for a node's key",
-                        {},
-                        {"it is kept in $XDG_CONFIG_HOME/millrace or ~/.config/millrace, and neither variable is set"},
-                        "",
-                        "HOME=DIR millrace identity"});
-  return folder;
-}
-
 int identity(const IdentityCommand& command) {
-  const fs::path folder = node_folder();
+  const fs::path folder = compose::node_folder();
   const net::NodeId id = net::Identity::open(folder).id();
   const std::string key = (folder / "key.pem").string();
   const ordered_json json = {{"version", 1}, {"id", net::to_text(id)}, {"short", net::short_text(id)}, {"key", key}};

@@ -7,7 +7,9 @@
 
 #include "cli/commands.h"
 #include "cli/exit_code.h"
-#include "cli/pipeline.h"
+#include "cli/output.h"
+#include "compose/pipeline.h"
+#include "compose/plugins.h"
 
 namespace millrace::cli {
 
@@ -40,19 +42,20 @@ int tell(std::vector<Error> mistakes) {
 } // namespace
 
 int plan(const PlanCommand& command) {
-  const Compiled compiled = command.node.empty() ? compile(command, true) : compile_node(command);
+  const compose::Compiled compiled =
+      command.node.empty() ? compose::compile(command, print_warning) : compose::compile_node(command, print_warning);
   const plan::Plan& made = compiled.composition->plan();
   write_file("-", command.json ? plan::print_json(made) : command.dot ? plan::print_dot(made) : plan::print_text(made));
   return kDone;
 }
 
-int check(const PipelineOptions& command) {
+int check(const compose::PipelineOptions& command) {
   std::vector<Error> mistakes;
   try {
-    const Compiled compiled = compile(command, false, nullptr, &mistakes);
+    const compose::Compiled compiled = compose::compile(command, nullptr, nullptr, &mistakes);
     if (isatty(STDERR_FILENO)) tell_ok(compiled.composition->plan());
     return kDone;
-  } catch (const PluginMissing&) {
+  } catch (const compose::PluginMissing&) {
     throw;
   } catch (const MistakesKept&) {
     return tell(std::move(mistakes));

@@ -20,12 +20,13 @@
 #include "cli/log_settings.h"
 #include "cli/metrics_server.h"
 #include "cli/metrics_text.h"
-#include "cli/node_folder.h"
 #include "cli/node_status.h"
-#include "cli/pipeline.h"
+#include "cli/output.h"
 #include "cli/progress.h"
 #include "cli/report_file.h"
 #include "cli/signals.h"
+#include "compose/node_folder.h"
+#include "compose/pipeline.h"
 #include "embed/crash_report.h"
 #include "embed/streams.h"
 #include "graph/confine.h"
@@ -163,9 +164,9 @@ class LiveRun {
     return report;
   }
 
-  // Throws what cli::compile() throws, and Failure for files that it cannot or may not write.
+  // Throws what compose::compile() throws, and Failure for files that it cannot or may not write.
   void compile() {
-    compiled_ = logged(log_, [&] { return cli::compile(command_, true, watch_); });
+    compiled_ = logged(log_, [&] { return compose::compile(command_, print_warning, watch_); });
     refuse_shared_outputs(*compiled_.composition, command_);
     open_files(); // before anything runs
   }
@@ -225,7 +226,7 @@ class LiveRun {
   // called once there is a run to report of.
   Result run_node(const std::function<void()>& running) {
     return logged(log_, [&] {
-      pipeline_ = load_node(command_, true, watch_);
+      pipeline_ = compose::load_node(command_, print_warning, watch_);
       node::NodeHooks hooks;
       hooks.prepare = [this] { return pipeline_->prepare(); };
       hooks.run_options = [this] { return run_options(); };
@@ -251,7 +252,7 @@ class LiveRun {
       }
       open_control(); // before the nodes meet, because they may wait for long
       NodeStatus::Options status;
-      status.folder = node_folder();
+      status.folder = compose::node_folder();
       status.pipeline = command_.pipeline;
       status.node = command_.node;
       status.program = MILLRACE_VERSION;
@@ -373,7 +374,7 @@ class LiveRun {
     for (const std::string& address : command_.coordinator) options.coordinator.push_back(net::parse_endpoint(address));
     options.patience_ns = static_cast<int64_t>(command_.patience_s * 1e9);
     if (command_.wait_s > 0) options.wait_ns = static_cast<int64_t>(command_.wait_s * 1e9);
-    options.folder = node_folder();
+    options.folder = compose::node_folder();
     options.program = MILLRACE_VERSION;
     options.decided.clock = pipeline_->choices.clock;
     options.decided.rate = pipeline_->choices.rate;
@@ -516,8 +517,8 @@ class LiveRun {
   Log log_; // before the handlers, which may log until they are destroyed
   std::optional<ReportFile> json_, trace_;
   const std::shared_ptr<plugin::CallWatch> watch_;
-  Compiled compiled_;
-  std::optional<NodePipeline> pipeline_;                // with --node
+  compose::Compiled compiled_;
+  std::optional<compose::NodePipeline> pipeline_;       // with --node
   std::unique_ptr<node::Node> node_;                    // set once it is there, under `mutex_`
   std::map<std::string, std::string> reports_, traces_; // other nodes gave them; under `mutex_`
   std::mutex mutex_;

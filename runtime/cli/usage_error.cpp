@@ -7,7 +7,7 @@
 #include <array>
 #include <string_view>
 
-#include "cli/plugins.h"
+#include "compose/plugins.h"
 #include "millrace/read_number.h"
 
 namespace millrace::cli {
@@ -25,7 +25,7 @@ std::string set_before(const std::vector<std::string>& arguments, const std::str
 // The known handler type that is nearest to `name`; "" if none is near.
 std::string type_meant(const std::string& name) {
   plugin::Registry registry;
-  scan_plugins(registry, {});
+  compose::scan_plugins(registry, {});
   std::vector<std::string> types;
   for (const plugin::HandlerInfo* info : registry.all()) types.push_back(info->type);
   return nearest_type(name, types);

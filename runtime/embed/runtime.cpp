@@ -16,6 +16,7 @@
 #include "embed/compose.h"
 #include "embed/crash_report.h"
 #include "embed/streams.h"
+#include "embed/translated.h"
 #include "observe/log.h"
 #include "observe/plain_numbers.h"
 
@@ -23,22 +24,8 @@ namespace millrace {
 
 namespace {
 
-// Rethrows a Failure of the library as the RuntimeError that the application sees.
-template <class F>
-auto translated_alone(F&& function) {
-  try {
-    return function();
-  } catch (const Failure& failure) {
-    throw RuntimeError(format_code(failure.error().code), failure.what());
-  }
-}
-
-// The same for functions that read text or call handlers, with numbers as in the C locale.
-template <class F>
-auto translated(F&& function) {
-  const PlainNumbers numbers;
-  return translated_alone(function);
-}
+using embed::translated;
+using embed::translated_alone;
 
 // The same limit as that of `millrace run --threads`.
 constexpr uint32_t kThreadsMax = 1024;

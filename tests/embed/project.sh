@@ -18,4 +18,6 @@ for package in "-DCMAKE_PREFIX_PATH=$place/prefix" "-Dmillrace_DIR=$build"; do
   quietly cmake --build "$place/app"
   "$place/app/blur_pictures" >"$place/said"
   grep -q '^10 pictures in, 10 out$' "$place/said" || { cat "$place/said"; echo "with $package"; exit 1; }
+  "$place/app/run_file" 'test.pattern count=3 ! null.sink' >"$place/said"
+  grep -q '^3 ticks$' "$place/said" || { cat "$place/said"; echo "with $package"; exit 1; }
 done

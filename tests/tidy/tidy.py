@@ -71,8 +71,9 @@ EDGES = {
     "embed": {"exec", "plan", "graph", "plugin", "memory", "device", "net", "fleet", "observe"},
     "node": {"embed", "exec", "plan", "graph", "plugin", "memory", "device", "net", "fleet", "observe"},
     "serve": {"embed", "exec", "plan", "graph", "plugin", "memory", "device", "net", "observe"},
-    "cli": {"serve", "node", "embed", "exec", "plan", "graph", "plugin", "memory", "device", "net", "fleet", "observe"},
-    "bench": {"cli", "batch", "embed", "exec", "plan", "graph", "plugin", "memory", "device", "net", "observe"},
+    "compose": {"node", "embed", "exec", "plan", "graph", "plugin", "memory", "device", "net", "fleet", "observe"},
+    "cli": {"compose", "serve", "node", "embed", "exec", "plan", "graph", "plugin", "memory", "device", "net", "fleet", "observe"},
+    "bench": {"cli", "compose", "batch", "embed", "exec", "plan", "graph", "plugin", "memory", "device", "net", "observe"},
 }
 # The registry holds the table of the built-in handlers, the CUDA module that of their kernels.
 INCLUDES_ALLOWED = {("plugin", "handlers/builtin.h"), ("device", "handlers/gpu/tables.h")}

@@ -1,14 +1,15 @@
-// Compiles the pipeline that a command was given: loads it, applies --set, and loads its plugins.
+// Composes a pipeline from the options of a command or an application: loads it, applies --set, loads its plugins, and
+// decides on devices, machine file and node.
 #pragma once
 
 #include <memory>
 #include <string>
 
-#include "cli/commands.h"
+#include "compose/options.h"
 #include "embed/compose.h"
 #include "node/told_handlers.h"
 
-namespace millrace::cli {
+namespace millrace::compose {
 
 // The members die in the reverse order: the composition first.
 struct Compiled {
@@ -17,16 +18,16 @@ struct Compiled {
   std::unique_ptr<embed::Composition> composition;
 };
 
-// Throws Failure. If `warn`, warnings of plugins go to stderr. `watch` watches the calls of handlers; null: none are
+// Throws Failure. `warn` receives the warnings about plugins. `watch` watches the calls of handlers; null: none are
 // watched. If `kept` is given, mistakes that do not follow from each other are added to it, and MistakesKept is thrown
 // if there are any; the plans of all nodes are then compiled too.
-Compiled compile(const PipelineOptions& options, bool warn, std::shared_ptr<plugin::CallWatch> watch = nullptr,
+Compiled compile(const PipelineOptions& options, const Warn& warn, std::shared_ptr<plugin::CallWatch> watch = nullptr,
                  std::vector<Error>* kept = nullptr);
 
 // The plan of the node that the options name, as the nodes last agreed on it. If they never did, or not here, or if
 // the options name devices, threads, a machine, a clock or facts, it is the plan that this machine makes alone. So it
 // is, after a warning, if another version of the program kept what they agreed on. Throws Failure.
-Compiled compile_node(const PipelineOptions& options);
+Compiled compile_node(const PipelineOptions& options, const Warn& warn);
 
 // A pipeline of which this process runs one node.
 struct NodePipeline {
@@ -37,10 +38,10 @@ struct NodePipeline {
   embed::Preparation prepare() const;
 };
 // Throws Failure.
-NodePipeline load_node(const PipelineOptions& options, bool warn, std::shared_ptr<plugin::CallWatch> watch);
+NodePipeline load_node(const PipelineOptions& options, const Warn& warn, std::shared_ptr<plugin::CallWatch> watch);
 
 // Measures the times of the handlers' bodies on each of the devices that were named.
-std::vector<plan::BodyCost> measure_bodies(const PipelineOptions& options, uint64_t ticks);
+std::vector<plan::BodyCost> measure_bodies(const PipelineOptions& options, uint64_t ticks, const Warn& warn);
 
 // The devices that were named; the host, if none were. Throws Failure as embed::parse_domains() does.
 std::vector<std::string> domains_of(const PipelineOptions& options);
@@ -48,9 +49,4 @@ std::vector<std::string> domains_of(const PipelineOptions& options);
 // The path of the machine file: the one that was named, else that of this machine; "": there is none.
 std::string machine_path(const PipelineOptions& options);
 
-// Reads a whole file; throws Failure (MR0104).
-std::string read_file(const std::string& path);
-// Writes to a file, or to stdout for "-"; throws Failure (MR0606).
-void write_file(const std::string& path, const std::string& text);
-
-} // namespace millrace::cli
+} // namespace millrace::compose

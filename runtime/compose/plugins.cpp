@@ -1,15 +1,13 @@
 // Looks for plugins and tells a type that is not known from one whose plugin could not be loaded.
-#include "cli/plugins.h"
+#include "compose/plugins.h"
 
 #include <algorithm>
-#include <cstdio>
 #include <filesystem>
 #include <fstream>
 
-#include "cli/exit_code.h"
 #include "embed/compose.h"
 
-namespace millrace::cli {
+namespace millrace::compose {
 namespace fs = std::filesystem;
 
 namespace {
@@ -30,10 +28,17 @@ std::vector<std::string> type_names(const plugin::Registry& registry) {
   return names;
 }
 
+std::vector<std::string> standard_folders(const std::string& installed) {
+  std::vector<std::string> folders = embed::standard_plugin_folders();
+  if (!installed.empty()) folders.push_back(installed);
+  return folders;
+}
+
 } // namespace
 
-void scan_plugins(plugin::Registry& registry, const std::vector<std::string>& plugin_paths) {
-  for (const std::string& folder : embed::standard_plugin_folders()) registry.scan(folder);
+void scan_plugins(plugin::Registry& registry, const std::vector<std::string>& plugin_paths,
+                  const std::string& installed) {
+  for (const std::string& folder : standard_folders(installed)) registry.scan(folder);
   for (const std::string& folder : plugin_paths) {
     std::error_code ignored;
     if (!fs::is_directory(folder, ignored))
@@ -42,7 +47,8 @@ void scan_plugins(plugin::Registry& registry, const std::vector<std::string>& pl
   }
 }
 
-void scan_for(plugin::Registry& registry, const graph::Graph& graph, const std::vector<std::string>& plugin_paths) {
+void scan_for(plugin::Registry& registry, const graph::Graph& graph, const std::vector<std::string>& plugin_paths,
+              const std::string& installed) {
   const auto is_unknown = [&](const graph::Handler& handler) {
     return !handler.type.empty() && !registry.find(handler.type);
   };
@@ -54,18 +60,21 @@ void scan_for(plugin::Registry& registry, const graph::Graph& graph, const std::
       return is_unknown(handler) && bytes.find(handler.type) != std::string::npos;
     });
   };
-  for (const std::string& folder : embed::standard_plugin_folders())
+  for (const std::string& folder : standard_folders(installed))
     if (some_unknown()) registry.scan(folder, may_have_one);
-  if (!plugin_paths.empty() || some_unknown()) scan_plugins(registry, plugin_paths);
+  if (!plugin_paths.empty() || some_unknown()) scan_plugins(registry, plugin_paths, installed);
 }
 
-void scan_for(plugin::Registry& registry, const std::string& type, const std::vector<std::string>& plugin_paths) {
+void scan_for(plugin::Registry& registry, const std::string& type, const std::vector<std::string>& plugin_paths,
+              const std::string& installed) {
   graph::Graph graph;
   graph.handlers.emplace_back().type = type;
-  scan_for(registry, graph, plugin_paths);
+  scan_for(registry, graph, plugin_paths, installed);
 }
 
-void warn_of_failures(const plugin::Registry& registry, const std::vector<std::string>& plugin_paths) {
+void warn_of_failures(const plugin::Registry& registry, const std::vector<std::string>& plugin_paths,
+                      const Warn& warn) {
+  if (!warn) return;
   for (const plugin::LoadFailure& failure : registry.failures()) {
     const std::string folder = fs::path(failure.path).parent_path().string();
     const bool asked_for = std::any_of(plugin_paths.begin(), plugin_paths.end(), [&](const std::string& path) {
@@ -74,7 +83,7 @@ void warn_of_failures(const plugin::Registry& registry, const std::vector<std::s
     if (!asked_for) continue; // a standard folder may hold broken plugins that this command does not need
     std::string words = failure.error.what;
     for (const std::string& note : failure.error.notes) words += "; " + note;
-    std::fprintf(stderr, "warning %s: %s\n", format_code(failure.error.code).c_str(), words.c_str());
+    warn("warning " + format_code(failure.error.code) + ": " + words);
   }
 }
 
@@ -105,4 +114,4 @@ void require_plugins(const plugin::Registry& registry, const graph::Graph& graph
   }
 }
 
-} // namespace millrace::cli
+} // namespace millrace::compose

@@ -1,18 +1,17 @@
-// Compiles a pipeline from the options of a command.
-#include "cli/pipeline.h"
+// See pipeline.h.
+#include "compose/pipeline.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <cerrno>
-#include <cstdio>
 #include <cstring>
 #include <fstream>
 #include <iterator>
 #include <optional>
 
-#include "cli/node_folder.h"
-#include "cli/plugins.h"
+#include "compose/node_folder.h"
+#include "compose/plugins.h"
 #include "embed/calibrate.h"
 #include "graph/stray_word.h"
 #include "node/documents.h"
@@ -20,19 +19,18 @@
 #include "node/offers.h"
 #include "observe/printable.h"
 
-namespace millrace::cli {
+namespace millrace::compose {
 
 namespace {
 
 // For "width=64" without a handler: adds to the error which handlers of the pipeline have such a parameter.
-Error with_owner(Error error, const graph::Graph& graph, const std::string& set,
-                 const std::vector<std::string>& plugin_paths) {
+Error with_owner(Error error, const graph::Graph& graph, const std::string& set, const PipelineOptions& options) {
   const std::string key = set.substr(0, set.find('='));
   if (error.code != code::unreadable_assignment || key.empty() || key.size() == set.size() ||
       key.find('.') != std::string::npos)
     return error;
   plugin::Registry registry;
-  scan_for(registry, graph, plugin_paths);
+  scan_for(registry, graph, options.plugin_paths, options.installed_plugins);
   std::string owners;
   for (const graph::Handler& handler : graph.handlers) {
     const plugin::HandlerInfo* info = registry.find(handler.type);
@@ -44,6 +42,13 @@ Error with_owner(Error error, const graph::Graph& graph, const std::string& set,
                                        : "handlers with a parameter '" + key + "': " + owners);
   if (owners.empty()) error.edit = "";
   return error;
+}
+
+// Throws Failure (MR0104).
+std::string read_file(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  if (!file) throw Failure(code::file_not_found, "cannot read " + path + ": " + std::strerror(errno));
+  return {std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
 }
 
 // Null: files may be anywhere. Throws Failure (MR0122) unless the files of the options are in the folder.
@@ -76,7 +81,7 @@ graph::Graph load(const PipelineOptions& options, std::vector<Error>* kept = nul
   std::optional<plugin::Registry> registry; // for a mistake that only the declaration of a type explains
   const auto find_type = [&](const std::string& type) {
     if (!registry) registry.emplace();
-    scan_for(*registry, type, options.plugin_paths);
+    scan_for(*registry, type, options.plugin_paths, options.installed_plugins);
     return registry->find(type);
   };
   graph::Graph graph = graph::load_confined(options.pipeline, confine.get(), kept, find_type);
@@ -85,7 +90,7 @@ graph::Graph load(const PipelineOptions& options, std::vector<Error>* kept = nul
       try {
         graph::apply_set(graph, set);
       } catch (const Failure& failure) {
-        throw Failure(with_owner(failure.error(), graph, set, options.plugin_paths));
+        throw Failure(with_owner(failure.error(), graph, set, options));
       }
     });
   return graph;
@@ -118,11 +123,11 @@ void compile_each_node(embed::Preparation& preparation) {
 
 // `needed`: the part of the graph whose plugins have to be here.
 std::unique_ptr<plugin::Registry> registry_for(const graph::Graph& graph, const graph::Graph& needed,
-                                               const PipelineOptions& options, bool warn) {
+                                               const PipelineOptions& options, const Warn& warn) {
   auto registry = std::make_unique<plugin::Registry>();
-  scan_for(*registry, graph, options.plugin_paths);
+  scan_for(*registry, graph, options.plugin_paths, options.installed_plugins);
   require_plugins(*registry, needed);
-  if (warn) warn_of_failures(*registry, options.plugin_paths);
+  warn_of_failures(*registry, options.plugin_paths, warn);
   return registry;
 }
 
@@ -151,7 +156,7 @@ std::optional<node::KeptBrief> last_brief(const graph::Graph& graph) {
 
 } // namespace
 
-Compiled compile(const PipelineOptions& options, bool warn, std::shared_ptr<plugin::CallWatch> watch,
+Compiled compile(const PipelineOptions& options, const Warn& warn, std::shared_ptr<plugin::CallWatch> watch,
                  std::vector<Error>* kept) {
   embed::Choices choices = choices_of(options, false);
   choices.watch = std::move(watch);
@@ -170,11 +175,12 @@ Compiled compile(const PipelineOptions& options, bool warn, std::shared_ptr<plug
 namespace {
 
 // The plan that the nodes agreed on. Throws Failure: MR0805 if this program cannot read it.
-Compiled compile_agreed(const PipelineOptions& options, graph::Graph graph, const node::KeptBrief& kept) {
+Compiled compile_agreed(const PipelineOptions& options, graph::Graph graph, const node::KeptBrief& kept,
+                        const Warn& warn) {
   embed::Choices choices = choices_of(options, false);
   choices.elsewhere = true;
   Compiled compiled;
-  compiled.registry = registry_for(graph, {}, options, true);
+  compiled.registry = registry_for(graph, {}, options, warn);
   compiled.told = std::make_unique<node::ToldHandlers>();
   embed::Preparation preparation(std::move(graph), *compiled.registry, exec::host_table(), choices);
   node::Decided decided = node::read_brief(kept.body, "", preparation, *compiled.told);
@@ -187,26 +193,27 @@ Compiled compile_agreed(const PipelineOptions& options, graph::Graph graph, cons
 
 } // namespace
 
-Compiled compile_node(const PipelineOptions& options) {
+Compiled compile_node(const PipelineOptions& options, const Warn& warn) {
   graph::Graph graph = load(options);
   const std::optional<node::KeptBrief> kept = last_brief(graph);
-  if (!kept || decides_for_itself(options)) return compile(options, true);
+  if (!kept || decides_for_itself(options)) return compile(options, warn);
   require_node(graph, options.node);
   try {
-    return compile_agreed(options, std::move(graph), *kept);
+    return compile_agreed(options, std::move(graph), *kept, warn);
   } catch (const Failure& failure) {
     if (failure.error().code != code::other_version) throw;
-    std::fprintf(
-        stderr,
-        "warning %s: what the nodes agreed on at %s was kept by another version of millrace and is not used: %s\n",
-        format_code(failure.error().code).c_str(), kept->when.c_str(), printable(failure.error().what).c_str());
-    return compile(options, false); // its plugins have had their warnings
+    if (warn)
+      warn(
+          fmt::format("warning {}: what the nodes agreed on at {} was kept by another version of millrace and is not "
+                      "used: {}",
+                      format_code(failure.error().code), kept->when, printable(failure.error().what)));
+    return compile(options, nullptr); // its plugins have had their warnings
   }
 }
 
 embed::Preparation NodePipeline::prepare() const { return {graph, *registry, exec::host_table(), choices}; }
 
-NodePipeline load_node(const PipelineOptions& options, bool warn, std::shared_ptr<plugin::CallWatch> watch) {
+NodePipeline load_node(const PipelineOptions& options, const Warn& warn, std::shared_ptr<plugin::CallWatch> watch) {
   NodePipeline pipeline;
   pipeline.choices = choices_of(options, false);
   pipeline.choices.watch = std::move(watch);
@@ -221,10 +228,10 @@ NodePipeline load_node(const PipelineOptions& options, bool warn, std::shared_pt
   return pipeline;
 }
 
-std::vector<plan::BodyCost> measure_bodies(const PipelineOptions& options, uint64_t ticks) {
+std::vector<plan::BodyCost> measure_bodies(const PipelineOptions& options, uint64_t ticks, const Warn& warn) {
   const embed::Choices choices = choices_of(options, true);
   const graph::Graph graph = load(options);
-  const std::unique_ptr<plugin::Registry> registry = registry_for(graph, graph, options, true);
+  const std::unique_ptr<plugin::Registry> registry = registry_for(graph, graph, options, warn);
   return embed::measure_bodies([&] { return load(options); }, *registry, exec::host_table(), choices, ticks);
 }
 
@@ -236,21 +243,4 @@ std::string machine_path(const PipelineOptions& options) {
   return options.machine.empty() ? embed::machine_path() : options.machine;
 }
 
-std::string read_file(const std::string& path) {
-  std::ifstream file(path, std::ios::binary);
-  if (!file) throw Failure(code::file_not_found, "cannot read " + path + ": " + std::strerror(errno));
-  return {std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
-}
-
-void write_file(const std::string& path, const std::string& text) {
-  std::FILE* file = path == "-" ? stdout : std::fopen(path.c_str(), "wb");
-  bool written = file && std::fwrite(text.data(), 1, text.size(), file) == text.size();
-  int cause = errno;
-  if (file && (path == "-" ? std::fflush(file) : std::fclose(file)) != 0) {
-    written = false;
-    cause = errno;
-  }
-  if (!written) throw Failure(code::write_failed, "cannot write " + path + ": " + std::strerror(cause));
-}
-
-} // namespace millrace::cli
+} // namespace millrace::compose

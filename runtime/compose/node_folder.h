@@ -3,9 +3,9 @@
 
 #include <filesystem>
 
-namespace millrace::cli {
+namespace millrace::compose {
 
 // Throws Failure (MR0815) if there is no place for one.
 std::filesystem::path node_folder();
 
-} // namespace millrace::cli
+} // namespace millrace::compose
