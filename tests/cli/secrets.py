@@ -35,6 +35,10 @@ ADDRESSES = {
     "nested": f"http://{HERE}/?url=rtsp%3A%2F%2Fme%3A{SECRET}%40{HERE}%2Fx",
     "no_scheme": f"admin:{SECRET}@{HERE}/x",
 }
+# Of these loops try a part where MILLRACE_PART says so (tests/part.h): under sanitizers, where each start of the command
+# takes long, six kinds go through all that the command says.
+PART = int(os.environ.get("MILLRACE_PART", 100))
+TRIED = {kind: address for n, (kind, address) in enumerate(ADDRESSES.items()) if n * PART // 100 != (n + 1) * PART // 100}
 
 
 def quoted(address):
@@ -72,7 +76,7 @@ class Secrets(unittest.TestCase):
 
     def test_errors_show_no_secret(self):
         self.need_media()
-        for kind, address in ADDRESSES.items():
+        for kind, address in TRIED.items():
             with self.subTest(kind):
                 outputs = ("--log-file", f"{kind}.log", "--json", f"{kind}.json", "--trace", f"{kind}.trace")
                 line = f"video.file path={quoted(address)} timeout=1s ! null.sink"
@@ -88,7 +92,7 @@ class Secrets(unittest.TestCase):
         self.assert_no_file_tells("film.yaml")
 
     def test_what_a_person_typed_comes_back_without_the_secret(self):
-        for kind, address in ADDRESSES.items():
+        for kind, address in TRIED.items():
             with self.subTest(kind):
                 for arguments in (("run", "test.pattern ! null.sink", f"--set=sink.pathh={address}"),
                                   ("run", "test.pattern ! null.sink", f"--set=pattern.width={address}"),
@@ -109,7 +113,7 @@ class Secrets(unittest.TestCase):
                     self.assertIn("error", self.said("check", "wrong.yaml"), text)
 
     def test_plans_reports_and_traces_show_none_and_a_saved_plan_runs(self):
-        for kind, address in ADDRESSES.items():
+        for kind, address in TRIED.items():
             with self.subTest(kind):
                 line = f"test.pattern width=64 height=48 count=3 ! draw.text text={quoted(address)} ! null.sink"
                 self.assertIn("draw.text", self.said("plan", line))

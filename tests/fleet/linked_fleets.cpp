@@ -14,6 +14,7 @@
 #include "observe/error_codes.h"
 #include "tests/fleet/fleet_world.h"
 #include "tests/net/sim/simulation.h"
+#include "tests/part.h"
 #include "tests/seed.h"
 
 namespace millrace::fleet {
@@ -407,7 +408,7 @@ std::string LinkedFleet::describe() const {
 
 TEST_CASE("statements beside parcels: linked fleets start once and end as one, and both ends count the same parcels") {
   const char* const chosen = std::getenv("MILLRACE_LINKED_FLEETS");
-  const uint32_t count = chosen ? static_cast<uint32_t>(std::stoul(chosen)) : 500;
+  const uint32_t count = chosen ? static_cast<uint32_t>(std::stoul(chosen)) : static_cast<uint32_t>(test::part_of(500));
   uint64_t begun = 0, failed = 0, kills = 0, stops = 0, cuts = 0, twins = 0, came_back = 0, statements = 0, pairs = 0;
   for (uint32_t i = 0; i < count; ++i) {
     Random draws(random_seed() * 1'000'003ull + i);

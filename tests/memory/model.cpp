@@ -19,6 +19,7 @@
 #include "device/cpu/cpu_device.h"
 #include "device/sim/sim.h"
 #include "memory/ring.h"
+#include "tests/part.h"
 #include "tests/seed.h"
 
 using namespace millrace;
@@ -450,7 +451,7 @@ TEST_CASE(
     "3.2: whatever is taken, held, copied, discarded and lost, a buffer holds what was put into it, and none is "
     "leaked") {
   const char* asked = std::getenv("MILLRACE_STEPS");
-  const uint64_t wanted = asked ? std::strtoull(asked, nullptr, 10) : kSteps;
+  const uint64_t wanted = asked ? std::strtoull(asked, nullptr, 10) : static_cast<uint64_t>(test::part_of(kSteps));
   uint64_t steps = 0, failed = 0;
   for (uint64_t n = 0; steps < wanted; ++n) {
     INFO("MILLRACE_SEED=", random_seed(), ", world ", n);

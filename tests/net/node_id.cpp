@@ -10,6 +10,7 @@
 
 #include "tests/contains.h"
 #include "tests/fuzz/packed.h"
+#include "tests/part.h"
 #include "tests/seed.h"
 
 using namespace millrace;
@@ -121,9 +122,11 @@ TEST_CASE("every two wrong letters are found, unless they are 33 places apart") 
   const NodeId id = ids()[4];
   const std::string text = to_text(id);
   int missed = 0, missed_at_33 = 0;
+  int64_t tried = 0;
   for (size_t left = kPrefix; left < text.size(); ++left)
     for (size_t right = left + 1; right < text.size(); ++right)
       for (int pair = 0; pair < 31 * 31; ++pair) {
+        if (!test::is_tried(tried++)) continue;
         const auto other = [&](size_t at, int step) {
           return kAlphabet[(kAlphabet.find(text[at]) + 1 + static_cast<size_t>(step)) % 32];
         };
