@@ -22,6 +22,7 @@ SHORT = {
     "demo": (["demo", "--ticks", "20"], "out/demo.mp4 and out/demo.png"),
     "test": "is what runs this",
     "test --fast": "the same tests as `test`, fewer",
+    "test --changed": "the same tests; changed_test.py shows which of them it takes",
     "bench": (["bench", "plan"], "chain 64"),
     "bench --write": (["bench", "--write", "plan"], "written: "),
     "bench --peers": (["bench", "--peers", "--rounds", "1"], "times_ours"),
