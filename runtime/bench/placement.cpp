@@ -10,6 +10,10 @@
 // `of_best` is the time of a tick relative to the best of the sixteen; `within_10` is the part of all cases in which
 // it is at most 1.1. `host_first` and `device_first` are the relative times if all handlers run on one side.
 // The `size` cases show the crossover: ms a tick by the size of the values.
+//
+// The `chain` cases are not run; the evaluator alone prices them. Each is a chain of so many handlers on a host and two
+// devices: the first 8 are cheap on one device, the last 8 on the other, the rest on the host, which would be full.
+// `of_by_hand` is the planner's load relative to the least one if each device takes so many more, whatever the number.
 #include <millrace/handler.h>
 
 #include <algorithm>
@@ -17,6 +21,7 @@
 #include <random>
 
 #include "bench/measure.h"
+#include "plan/placement.h"
 
 namespace millrace::bench {
 
@@ -226,6 +231,43 @@ void add_sizes(std::vector<Row>& rows) {
   }
 }
 
+constexpr uint32_t kCheapest = 8; // tasks at each end of a chain that are cheap on a device
+
+plan::Prices prices_of_chain(uint32_t tasks) {
+  plan::Prices prices;
+  prices.domains = 3;
+  prices.workers = {1, 1, 1};
+  prices.hops.assign(9, {5, 0});
+  for (uint32_t d = 0; d < 3; ++d) prices.hops[d * 3 + d] = {0, 0};
+  for (uint32_t t = 0; t < tasks; ++t) {
+    const bool is_first = t < kCheapest, is_last = t >= tasks - kCheapest;
+    prices.tasks.push_back({{is_first || is_last ? 100. : 10., is_first ? 5. : 40., is_last ? 5. : 40.}, 1});
+    prices.buffers.push_back({t, 1000, {}, 1});
+    if (t > 0) prices.buffers[t - 1].readers.push_back(t);
+  }
+  return prices;
+}
+
+double least_by_hand_us(const plan::Prices& prices) {
+  const auto tasks = static_cast<uint32_t>(prices.tasks.size());
+  double least_us = plan::Prices::kInfeasible;
+  for (uint32_t on_device = kCheapest; 2 * on_device <= tasks; ++on_device) {
+    plan::Places places(tasks, 0);
+    std::fill_n(places.begin(), on_device, 1);
+    std::fill_n(places.rbegin(), on_device, 2);
+    least_us = std::min(least_us, plan::evaluate(prices, places).load_us);
+  }
+  return least_us;
+}
+
+void add_chains(std::vector<Row>& rows) {
+  for (const uint32_t tasks : {33u, 36u, 48u, 100u, 1000u}) {
+    const plan::Prices prices = prices_of_chain(tasks);
+    const double ratio = plan::choose_places(prices, false).score.load_us / least_by_hand_us(prices);
+    rows.push_back({"placement", "chain " + std::to_string(tasks), "of_by_hand", "ratio", ratio, ratio, 1});
+  }
+}
+
 } // namespace
 
 std::vector<Row> bench_placement() {
@@ -233,6 +275,7 @@ std::vector<Row> bench_placement() {
   for (const bool wrong : {false, true})
     for (const Row& row : sweep(wrong)) rows.push_back(row);
   add_sizes(rows);
+  add_chains(rows);
   return rows;
 }
 

@@ -10,6 +10,13 @@ namespace {
 // The part of a period to which a resource may be filled (5.3).
 constexpr double kFillMax = 0.8;
 
+// Compares what counts before the latency. Negative: `a` is better; 0: neither is.
+int order_of_loads(const Prices& prices, const Score& a, const Score& b) {
+  if (!same(a.overload, b.overload)) return a.overload < b.overload ? -1 : 1;
+  if (prices.period_us == 0 && !same(a.load_us, b.load_us)) return a.load_us < b.load_us ? -1 : 1;
+  return 0;
+}
+
 } // namespace
 
 bool same(double a, double b) { return std::abs(a - b) <= 1e-9 * std::max(std::abs(a), std::abs(b)); }
@@ -32,6 +39,25 @@ Evaluator::Evaluator(const Prices& prices, const WaysBySize& ways)
       worker_free_(prices.domains) {}
 
 Score Evaluator::operator()(const Places& places) {
+  Score score = loads(places);
+  score.latency_us = latency_us(places, Prices::kInfeasible);
+  return score;
+}
+
+bool Evaluator::improves(const Places& places, Score& score, Goal goal) {
+  Score with = loads(places);
+  int order = order_of_loads(prices_, with, score);
+  const bool loads_count = prices_.period_us == 0 || score.overload > 0;
+  if (order == 0 && goal == Goal::even && loads_count && !same(with.next_us, score.next_us))
+    order = with.next_us < score.next_us ? -1 : 1;
+  if (order > 0) return false;
+  with.latency_us = latency_us(places, order < 0 ? Prices::kInfeasible : score.latency_us);
+  if (order == 0 && !is_better(prices_, with, score)) return false;
+  score = with;
+  return true;
+}
+
+Score Evaluator::loads(const Places& places) {
   Score score;
   load_.assign(prices_.domains, 0);
   engine_.assign(prices_.domains * prices_.domains, 0);
@@ -58,11 +84,15 @@ Score Evaluator::operator()(const Places& places) {
       ++score.copies;
     });
   }
-  for (uint32_t d = 0; d < prices_.domains; ++d)
-    score.load_us = std::max(score.load_us, load_[d] / std::max(1u, prices_.workers[d]));
-  for (const double us : engine_) score.load_us = std::max(score.load_us, us);
+  double fullest_us = 0;
+  const auto add = [&](double us) {
+    score.next_us = std::max(score.next_us, std::min(us, fullest_us));
+    fullest_us = std::max(fullest_us, us);
+  };
+  for (uint32_t d = 0; d < prices_.domains; ++d) add(load_[d] / std::max(1u, prices_.workers[d]));
+  for (const double us : engine_) add(us);
+  score.load_us = std::max(score.load_us, fullest_us);
   if (prices_.period_us > 0) score.overload = std::max(0.0, score.load_us / (kFillMax * prices_.period_us) - 1);
-  score.latency_us = latency_us(places);
   return score;
 }
 
@@ -102,7 +132,7 @@ double Evaluator::reading_us(uint32_t t, const Places& places) const {
   return us;
 }
 
-double Evaluator::latency_us(const Places& places) {
+double Evaluator::latency_us(const Places& places, double enough_us) {
   there_.assign(prices_.buffers.size() * prices_.domains, 0);
   engine_.assign(prices_.domains * prices_.domains, 0);
   for (uint32_t d = 0; d < prices_.domains; ++d) worker_free_[d].assign(std::max(1u, prices_.workers[d]), 0);
@@ -115,6 +145,7 @@ double Evaluator::latency_us(const Places& places) {
     worker = std::max(ready, worker) + prices_.tasks[t].latency_us(domain) + reading_us(t, places);
     if (opens_region_[t]) worker += prices_.region_us[domain];
     last = std::max(last, worker);
+    if (last > enough_us && !same(last, enough_us)) break;
     for (const uint32_t b : made_by_.of(t)) carry(b, worker, places);
   }
   return last;
@@ -141,8 +172,7 @@ Score evaluate(const Prices& prices, const Places& places) {
 }
 
 bool is_better(const Prices& prices, const Score& a, const Score& b) {
-  if (!same(a.overload, b.overload)) return a.overload < b.overload;
-  if (prices.period_us == 0 && !same(a.load_us, b.load_us)) return a.load_us < b.load_us;
+  if (const int order = order_of_loads(prices, a, b); order != 0) return order < 0;
   if (!same(a.latency_us, b.latency_us)) return a.latency_us < b.latency_us;
   if (!same(a.bytes, b.bytes)) return a.bytes < b.bytes;
   return a.copies < b.copies;

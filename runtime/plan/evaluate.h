@@ -97,21 +97,31 @@ class Lists {
   std::vector<uint32_t> begin_, items_;
 };
 
+// The order by which one placement is better than another. even: if loads count and the fullest resources are equally
+// full, the next fullest decides before the latency. A search can then relieve two full resources one after the other.
+enum class Goal { best, even };
+
 // The one evaluator; it keeps its tables from one candidate to the next.
 class Evaluator {
  public:
   Evaluator(const Prices& prices, const WaysBySize& ways);
 
   Score operator()(const Places& places);
+  // Returns true if `places` are better than the placement that has `score`, and sets `score` to theirs. It stops
+  // calculating once they cannot be better.
+  bool improves(const Places& places, Score& score, Goal goal = Goal::best);
 
  private:
+  // Everything but the latency.
+  Score loads(const Places& places);
   // Finds the regions and adds the time that each takes beside its calls. The n-th region of a domain comes after a way
   // out of the domain from the region before it (capture.cpp).
   void add_regions(const Places& places);
   // The extra time of a task that reads some of its inputs in place.
   double reading_us(uint32_t t, const Places& places) const;
-  // The time of one tick alone. Each call runs on the worker of its domain that is free first, each copy on its engine.
-  double latency_us(const Places& places);
+  // The time of one tick alone, or a time beyond `enough_us` once it takes longer than that. Each call runs on the
+  // worker of its domain that is free first, each copy on its engine.
+  double latency_us(const Places& places, double enough_us);
   void carry(uint32_t b, double made, const Places& places);
 
   const Prices& prices_;

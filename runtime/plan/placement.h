@@ -8,7 +8,8 @@
 // Why this way. One evaluator prices every candidate alike: how full each worker, device and copy engine would be, then
 // how long one tick takes under a list schedule on them, then how many bytes are carried. Candidates come from a
 // minimum cut, which is exact if there are two domains and loads do not matter, and from moving handlers and chains one
-// after another until nothing gets better. Small graphs are enumerated.
+// after another until nothing gets better. Small graphs are enumerated. Beyond 32 handlers the number of looks at
+// candidates is limited: the search shifts the borders between domains, first by long runs of handlers.
 //
 // Nodes. The hosts of several nodes are domains like any others. A link is a hop from host to host: a way from a device
 // to one of another node goes down to its host, over the link, and up. All that crosses a link in one direction takes
@@ -81,6 +82,7 @@ struct Score {
   double latency_us = 0; // time of one tick alone
   double bytes = 0;      // number carried a tick
   uint32_t copies = 0;   // number on a tick on which all handlers fire
+  double next_us = 0;    // time of the next fullest resource, a tick; is_better() does not compare it
 };
 Score evaluate(const Prices& prices, const Places& places);
 bool is_better(const Prices& prices, const Score& a, const Score& b);

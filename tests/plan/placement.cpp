@@ -381,6 +381,55 @@ TEST_CASE("3.6, 5.5: the cheapest ways are what brute force finds, and form a tr
   }
 }
 
+namespace {
+
+// A chain on a host and two devices, of one worker each. The first 8 tasks are cheap on device 1, the last 8 on device
+// 2, and all others on the host. But the host would be full long before the devices, so they have to take some of them.
+Prices chain_of(uint32_t tasks) {
+  Prices prices;
+  prices.domains = 3;
+  prices.workers = {1, 1, 1};
+  prices.hops.assign(9, {5, 0});
+  for (uint32_t d = 0; d < 3; ++d) prices.hops[d * 3 + d] = {0, 0};
+  for (uint32_t t = 0; t < tasks; ++t) {
+    const bool is_first = t < 8, is_last = t >= tasks - 8;
+    prices.tasks.push_back({{is_first || is_last ? 100. : 10., is_first ? 5. : 40., is_last ? 5. : 40.}, 1});
+    prices.buffers.push_back({t, 1000, {}, 1});
+    if (t > 0) prices.buffers[t - 1].readers.push_back(t);
+  }
+  return prices;
+}
+
+// The least load if both devices take `more` tasks beside their own 8, whatever their number.
+double load_by_hand_us(const Prices& prices) {
+  const auto tasks = static_cast<uint32_t>(prices.tasks.size());
+  double least_us = Prices::kInfeasible;
+  for (uint32_t more = 0; 2 * (8 + more) <= tasks; ++more) {
+    Places places(tasks, 0);
+    for (uint32_t t = 0; t < 8 + more; ++t) {
+      places[t] = 1;
+      places[tasks - 1 - t] = 2;
+    }
+    least_us = std::min(least_us, evaluate(prices, places).load_us);
+  }
+  return least_us;
+}
+
+} // namespace
+
+TEST_CASE("5.5: a chain for three domains is placed within 2 % of the best by hand, however long it is") {
+  for (const uint32_t tasks : {24u, 32u, 33u, 36u, 48u, 64u, 100u, 200u, 1000u}) {
+    CAPTURE(tasks);
+    const Prices prices = chain_of(tasks);
+    const double by_hand_us = load_by_hand_us(prices);
+    const Choice choice = choose_places(prices, false);
+    CHECK(choice.score.load_us <= 1.02 * by_hand_us);
+    CHECK(choice.score.load_us == evaluate(prices, choice.places).load_us);
+  }
+  CHECK(load_by_hand_us(chain_of(33)) == 130);
+  CHECK(load_by_hand_us(chain_of(48)) == 240);
+}
+
 TEST_CASE("5.5: ten times as many handlers take at most forty times as long to place") {
   std::mt19937 random(random_seed());
   const auto place_ms = [&](uint32_t tasks) {
