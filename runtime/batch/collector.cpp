@@ -34,16 +34,6 @@ void Collector::stream_added(uint32_t stream, const StreamTerms& terms, int64_t 
   of.last_ns = now_ns;
 }
 
-void Collector::stream_stalled(uint32_t stream) {
-  if (streams_[stream].state == State::live) streams_[stream].state = State::stalled;
-}
-
-void Collector::stream_returned(uint32_t stream, int64_t now_ns) {
-  if (streams_[stream].state != State::stalled) return;
-  streams_[stream].state = State::live;
-  streams_[stream].last_ns = now_ns;
-}
-
 void Collector::stream_ended(uint32_t stream) {
   Stream& of = streams_[stream];
   MR_ASSERT(of.state != State::none, "the stream is there");
@@ -140,10 +130,9 @@ Item Collector::take_first() {
 
 bool Collector::give(uint32_t stream, uint64_t ordinal, int64_t now_ns, uint32_t rows, int64_t media_ns) {
   Stream& of = streams_[stream];
-  MR_ASSERT(of.state == State::live || of.state == State::stalled, "a stream that has ended gives nothing");
+  MR_ASSERT(of.state == State::live, "a stream that has ended gives nothing");
   MR_ASSERT(rows >= 1 && rows <= forecast_.curve().items_max(), "an item fits into the largest firing");
   if (is_full(of)) return false;
-  of.state = State::live;
   of.last_ns = now_ns;
   const int64_t budget_ns = group_.budget_ns;
   Item item{stream, ordinal, rows, now_ns, media_ns, kNever};

@@ -89,12 +89,9 @@ class Collector {
   // `rule` outlives the collector. `curve`: the times of a firing, whose largest bucket is the most places of a firing.
   Collector(const Group& group, ServiceCurve curve, Rule& rule);
 
-  // A stream comes into a place that has none.
+  // A stream comes into a place that has none. Nobody has to say that it stalls: the collector does not wait for a
+  // stream whose next item is overdue by twice its period, until it gives again (B8).
   void stream_added(uint32_t stream, const StreamTerms& terms, int64_t now_ns);
-  // The stream will give nothing until it is said to have returned, or gives: it is not waited for (B8). A stream whose
-  // next item is overdue by twice its period is not waited for either, without being told.
-  void stream_stalled(uint32_t stream);
-  void stream_returned(uint32_t stream, int64_t now_ns);
   // No more items come from the stream. Those that wait fire as ever.
   void stream_ended(uint32_t stream);
   // As stream_ended, but items that wait are dropped by the next next(). Items under way end with their firing.
@@ -114,11 +111,10 @@ class Collector {
 
   uint32_t inside(uint32_t stream) const { return streams_[stream].count + streams_[stream].under_way; }
   uint32_t rows_waiting() const { return rows_waiting_; }
-  uint32_t firings_under_way() const { return forecast_.under_way(); }
   const Forecast& forecast() const { return forecast_; }
 
  private:
-  enum class State { none, live, stalled, ended, failed };
+  enum class State { none, live, ended, failed };
   struct Stream {
     State state = State::none;
     StreamTerms terms;

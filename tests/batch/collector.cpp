@@ -84,7 +84,7 @@ TEST_CASE("B7: a priority is time: new items of a preferred stream go before oth
   CHECK(words(collector.next(40 * kMs).firing) == "0:0 1:0 0:1");
 }
 
-TEST_CASE("B8: streams that are overdue, stalled, ended or full are not waited for") {
+TEST_CASE("B8: streams that are overdue, ended or full are not waited for") {
   FixedRule rule(2, 100 * kMs);
   Collector collector(group_of(2, kMs), ServiceCurve(even_curve()), rule);
   add_streams(collector, 2, {10 * kMs, 0, 1});
@@ -100,20 +100,14 @@ TEST_CASE("B8: streams that are overdue, stalled, ended or full are not waited f
     CHECK(collector.next(29 * kMs).look_again_ns == 30 * kMs);
     CHECK(words(collector.next(30 * kMs).firing) == "0:0");
   }
-  SUBCASE("stalled, until it has returned") {
-    collector.stream_stalled(1);
-    CHECK(gives_alone(0, 0));
-    collector.stream_returned(1, kMs);
-    CHECK_FALSE(gives_alone(1, kMs));
-  }
-  SUBCASE("stalled, until it gives") {
-    collector.stream_stalled(1);
-    CHECK(collector.give(1, 0, 0));
-    CHECK(collector.give(0, 0, 0));
-    const Firing* both = collector.next(0).firing;
-    CHECK(words(both) == "0:0 1:0");
-    collector.firing_ended(both->slot, 0);
-    CHECK_FALSE(gives_alone(1, 0));
+  SUBCASE("overdue, until it gives again") {
+    CHECK(gives_alone(0, 30 * kMs));
+    CHECK(collector.give(1, 0, 31 * kMs));
+    CHECK(collector.give(0, 1, 31 * kMs));
+    const Firing* both = collector.next(31 * kMs).firing;
+    CHECK(words(both) == "0:1 1:0");
+    collector.firing_ended(both->slot, 31 * kMs);
+    CHECK_FALSE(gives_alone(2, 32 * kMs));
   }
   SUBCASE("ended; its own item fires all the same") {
     CHECK(collector.give(1, 0, 0));

@@ -52,7 +52,7 @@ class RandomGroup {
     }
     for (uint32_t s = 0; s < group_.streams_max; ++s)
       if (streams_[s].is_there && !streams_[s].has_ended) end(s);
-    while (!waiting_.empty() || collector_->firings_under_way() > 0) {
+    while (!waiting_.empty() || collector_->forecast().under_way() > 0) {
       if (!advance_to_the_end()) return complain("items wait for ever");
       if (!complaint_.empty()) return complaint_;
     }
@@ -146,10 +146,7 @@ class RandomGroup {
     }
     const int64_t period_ns = std::max(stream.terms.period_ns, kMs);
     stream.gives_ns = now_ + period_ns * random_.between(0, 200) / 100;
-    if (random_.below(30) == 0) { // it stalls
-      stream.gives_ns += random_.between(1, 60) * kMs;
-      if (random_.below(2) == 0) collector_->stream_stalled(s);
-    }
+    if (random_.below(30) == 0) stream.gives_ns += random_.between(1, 60) * kMs; // it stalls
   }
 
   void step() {
@@ -164,7 +161,6 @@ class RandomGroup {
         stream.is_there = false;
       }
       if (!stream.is_there && random_.below(100) == 0) add(s);
-      if (stream.is_there && random_.below(100) == 0) collector_->stream_returned(s, now_);
     }
     drain();
   }

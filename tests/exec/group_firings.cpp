@@ -75,7 +75,7 @@ struct FiringModel final : Handler {
     const exec::SegmentRun& here = *exec::Claim::here();
     exec::GroupRun& group = *here.pace->group;
     firing_calls.push_back({here.ordinal / here.pace->plan->places, here.place, group.firing(here.ordinal).count,
-                            group.collector->firings_under_way(), tick.stream(), tick.epoch(), tick.index(),
+                            group.collector->forecast().under_way(), tick.stream(), tick.epoch(), tick.index(),
                             read_one(a(tick)), now_ns()});
     if (fail_every > 0 && static_cast<int64_t>(tick.index()) % fail_every == fail_every - 1)
       throw std::runtime_error("told to fail");
