@@ -1,4 +1,4 @@
-// Unix sockets: addresses, the check of the peer's user, and descriptors in passing.
+// Unix sockets: addresses, and the check of the peer's user.
 #include "net/system/local.h"
 
 #include <sys/socket.h>
@@ -9,8 +9,6 @@
 #include <cstddef>
 #include <cstring>
 #include <system_error>
-
-#include "observe/error.h"
 
 namespace millrace::net {
 
@@ -66,72 +64,6 @@ Moved LocalTransport::handshake() {
   if (peer.uid == ::geteuid()) return Moved::some;
   return fail(Trouble::unknown_peer,
               "the peer is a process of another user, whose number is " + std::to_string(peer.uid));
-}
-
-bool LocalTransport::keep_descriptors(msghdr& message) {
-  bool fits = (message.msg_flags & MSG_CTRUNC) == 0; // the kernel has closed those that found no room
-  for (cmsghdr* head = CMSG_FIRSTHDR(&message); head; head = CMSG_NXTHDR(&message, head)) {
-    if (head->cmsg_level != SOL_SOCKET || head->cmsg_type != SCM_RIGHTS) continue;
-    const size_t count = (head->cmsg_len - CMSG_LEN(0)) / sizeof(int);
-    for (size_t i = 0; i < count; ++i) {
-      int number = -1;
-      std::memcpy(&number, CMSG_DATA(head) + i * sizeof number, sizeof number);
-      descriptors_.emplace_back(number);
-    }
-  }
-  return fits && descriptors_.size() <= kDescriptorsMax;
-}
-
-Transfer LocalTransport::read(std::span<std::byte> room) {
-  if (trouble() != Trouble::none) return {Moved::failed, 0};
-  if (room.empty()) return {Moved::some, 0};
-  alignas(cmsghdr) char control[CMSG_SPACE(kDescriptorsMax * sizeof(int))];
-  iovec vector{room.data(), room.size()};
-  msghdr message{};
-  message.msg_iov = &vector;
-  message.msg_iovlen = 1;
-  while (true) {
-    message.msg_control = control;
-    message.msg_controllen = sizeof control;
-    const ssize_t got = ::recvmsg(descriptor(), &message, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
-    if (got >= 0 && !keep_descriptors(message))
-      return {fail(Trouble::protocol, "the peer passed more than " + std::to_string(kDescriptorsMax) + " descriptors"),
-              0};
-    if (got > 0) return {Moved::some, static_cast<size_t>(got)};
-    if (got == 0) return {Moved::closed, 0};
-    if (errno == EAGAIN || errno == EWOULDBLOCK) return {Moved::want_read, 0};
-    if (errno != EINTR) return {fail_by_system(errno), 0};
-  }
-}
-
-Transfer LocalTransport::send_descriptor(int passed, Bytes bytes) {
-  MR_ASSERT(!bytes.empty(), "a descriptor goes with a byte");
-  if (trouble() != Trouble::none) return {Moved::failed, 0};
-  alignas(cmsghdr) char control[CMSG_SPACE(sizeof passed)] = {};
-  iovec vector{const_cast<std::byte*>(bytes.data()), bytes.size()};
-  msghdr message{};
-  message.msg_iov = &vector;
-  message.msg_iovlen = 1;
-  message.msg_control = control;
-  message.msg_controllen = sizeof control;
-  cmsghdr* head = CMSG_FIRSTHDR(&message);
-  head->cmsg_level = SOL_SOCKET;
-  head->cmsg_type = SCM_RIGHTS;
-  head->cmsg_len = CMSG_LEN(sizeof passed);
-  std::memcpy(CMSG_DATA(head), &passed, sizeof passed);
-  while (true) {
-    const ssize_t sent = ::sendmsg(descriptor(), &message, MSG_DONTWAIT | MSG_NOSIGNAL);
-    if (sent >= 0) return {Moved::some, static_cast<size_t>(sent)};
-    if (errno == EAGAIN || errno == EWOULDBLOCK) return {Moved::want_write, 0};
-    if (errno != EINTR) return {fail_by_system(errno), 0};
-  }
-}
-
-Descriptor LocalTransport::take_descriptor() {
-  if (descriptors_.empty()) return {};
-  Descriptor oldest = std::move(descriptors_.front());
-  descriptors_.pop_front();
-  return oldest;
 }
 
 Descriptor listen_local(const std::string& text, std::string& why) {
