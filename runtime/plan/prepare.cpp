@@ -229,19 +229,6 @@ std::vector<mr_format> formats_of_source(const graph::Handler& declared, const H
   return outputs;
 }
 
-void know_from(const Plan& plan, Facts& facts) {
-  for (HandlerFacts& handler : facts.handlers) {
-    const auto known = std::find_if(plan.handlers.begin(), plan.handlers.end(),
-                                    [&](const HandlerPlan& other) { return other.name == handler.name; });
-    if (known == plan.handlers.end()) continue;
-    handler.facts = known->facts;
-    if (!handler.answers->info().is_source() || known->step == kNone) continue;
-    handler.outputs.clear();
-    for (const uint32_t output : plan.steps[known->step].outputs)
-      handler.outputs.push_back(plan.outputs[output].format);
-  }
-}
-
 std::vector<const plugin::HandlerInfo*> LiveTypes::all() const {
   const std::vector<const plugin::RegisteredType*> types = registry_.all();
   return {types.begin(), types.end()};

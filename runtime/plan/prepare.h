@@ -53,10 +53,6 @@ Prepared prepare(graph::Graph& graph, const plugin::Registry& registry, const mr
 // The formats that a source makes, as the compiler asks for them. Throws Failure (MR0403) if it refuses.
 std::vector<mr_format> formats_of_source(const graph::Handler& declared, const HandlerFacts& source);
 
-// Takes over the facts that another plan of this graph was made with: no handler is probed, and sources are not asked
-// for their formats.
-void know_from(const Plan& plan, Facts& facts);
-
 // The types of a registry; conversions are live handlers of their own while the plan is made.
 class LiveTypes final : public Types {
  public:

@@ -2,6 +2,7 @@
 #include <doctest/doctest.h>
 #include <millrace/handler.h>
 
+#include <algorithm>
 #include <atomic>
 #include <nlohmann/json.hpp>
 #include <thread>
@@ -45,6 +46,21 @@ const mr_plugin& camera_plugin() {
   return plugin;
 }
 
+// Takes over the facts that another plan of this graph was made with: no handler is probed, and sources are not asked
+// for their formats.
+void know_from(const plan::Plan& plan, plan::Facts& facts) {
+  for (plan::HandlerFacts& handler : facts.handlers) {
+    const auto known = std::find_if(plan.handlers.begin(), plan.handlers.end(),
+                                    [&](const plan::HandlerPlan& other) { return other.name == handler.name; });
+    if (known == plan.handlers.end()) continue;
+    handler.facts = known->facts;
+    if (!handler.answers->info().is_source() || known->step == plan::kNone) continue;
+    handler.outputs.clear();
+    for (const uint32_t output : plan.steps[known->step].outputs)
+      handler.outputs.push_back(plan.outputs[output].format);
+  }
+}
+
 } // namespace
 
 TEST_CASE(
@@ -66,7 +82,7 @@ TEST_CASE(
     registry.add(camera_plugin(), "");
     graph::Graph graph = pipeline.graph;
     plan::Prepared prepared = plan::prepare(graph, registry, exec::host_table(), false);
-    plan::know_from(running.plan(), prepared.facts);
+    know_from(running.plan(), prepared.facts);
     prepared.facts.probed = true;
     plan::Machine machine;
     machine.workers = setup.workers;
