@@ -3,10 +3,10 @@
 
 Long lines and long functions, markers of unfinished work, names that say nothing, files that do not say what they are
 for, paths of one machine, folders that depend the wrong way, public headers that do not compile alone, plugins that
-export more than their entry, simulators and benchmarks in what is installed, declarations that nobody uses, filters of ./dev that no test
-case passes, files of exec and plan of which nothing says where they are tested, rooms that have grown into halls, and
-domains that are told apart by how they are spelt. Prints one line for each complaint, `file:line: sentence`, and fails if
-there is one.
+export more than their entry, simulators and benchmarks in what is installed, declarations that nobody uses or tests alone,
+links that lead nowhere, filters of ./dev that no test case passes, files of exec and plan of which nothing says where they
+are tested, rooms that have grown into halls, and domains that are told apart by how they are spelt. Prints one line for
+each complaint, `file:line: sentence`, and fails if there is one.
 """
 import argparse
 import fnmatch
@@ -15,6 +15,7 @@ import re
 import subprocess
 import sys
 
+import links
 import unused
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
@@ -376,6 +377,7 @@ def complaints(source, build=None, compiler=None):
             yield from check_system(path, name)
         yield from check_rooms(path, name)
     yield from check_tested(source)
+    yield from links.check(source, files_of(source))
     yield from unused.check(source, files_of(source), without_comments_and_strings, functions, is_function_head)
     if (source / "dev").exists():
         yield from check_filters(source)

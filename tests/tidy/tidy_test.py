@@ -203,6 +203,24 @@ std::vector<int> m::orphan(int a) { return {a}; }
         self.write("runtime/include/millrace/payload.h", HEAD + "#include <cstdint>\n")
         self.assertIn("payload.h:1: includes <vector> no more", self.complaints(compiler="c++"))
 
+    def test_with_a_function_that_tests_alone_use_is_refused(self):
+        self.write("runtime/memory/add.h", HEAD + "int add(int a);\nint twice(int a);\nint thrice(int a) { return 3 * a; }\n")
+        self.write("runtime/memory/add.cpp", HEAD + "int add(int a) { return twice(a); }\nint twice(int a) { return 2 * a; }\n")
+        self.write("tests/memory/add.cpp", HEAD + "int tried() { return add(1) + thrice(2); }\n")
+        self.assertEqual([line.split(": ")[1] for line in self.complaints().splitlines()],
+                         ["tests alone use add", "tests alone use thrice"])
+        self.write("plugins/sum/sum.cpp", HEAD + "int sum() { return add(1) + thrice(2); }\n")
+        self.assertEqual(self.complaints(), "")
+
+    def test_with_a_link_that_leads_nowhere_is_refused(self):
+        self.write("docs/a.md", "# A page\n\n[b](b.md) [part](b.md#a-part-of-b) [own](#a-page) [far](https://a.b/c#d)\n")
+        self.write("docs/b.md", "# B\n\n## A part, of `b`\n\n```\n# No heading [x](no.md)\n```\n")
+        self.assertEqual(self.complaints(), "")
+        self.write("docs/a.md", "# A page\n\n[b](c.md)\n\n[part](b.md#no-heading) [own](#b)\n")
+        self.assertEqual(self.complaints().splitlines(), ["docs/a.md:3: there is no c.md",
+                                                          "docs/a.md:5: b.md has no heading #no-heading",
+                                                          "docs/a.md:5: a.md has no heading #b"])
+
     def test_with_a_plugin_that_exports_more_than_its_entry_is_refused(self):
         self.write("plugin.c", "void millrace_plugin(void) {}\nvoid leaked(void) {}\n")
         (self.root / "build" / "plugins").mkdir(parents=True)

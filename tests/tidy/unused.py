@@ -1,8 +1,8 @@
-"""Finds what a header of runtime/ declares and nobody uses.
+"""Finds what a header of runtime/ declares and nobody uses, and functions that tests alone use.
 
 A name counts as used where it stands in any code of the tree but in a declaration or definition of that name. The check is
 textual: a name that something else has too passes. Public headers are for authors outside of the tree, so that there a
-mention in the documents counts as well.
+mention in the documents counts as well, and tests may be the only users.
 """
 import collections
 import re
@@ -17,6 +17,21 @@ UNUSED_ALLOWED = {
     "reserved_too": "padding of the ABI",
     "value_type": "what std::vector asks of an allocator",
     "deallocate": "what std::vector asks of an allocator",
+}
+# name → why tests alone use it.
+TESTS_ALONE_ALLOWED = {
+    "bytes_allocated": "what a device has given out; only a test can ask whether all of it came back",
+    "cipher": "what was agreed with the peer; only a test can ask it of both ends",
+    "cut_all": "of the network simulator, which is for tests",
+    "run_for": "of the network simulator, which is for tests",
+    "value_bytes": "of the network simulator, which is for tests",
+    "measured_curve": "batch/sim calls it in a list of members, which reads as a definition",
+    "is_connected": "the state of a session; its users act on events",
+    "json_schema": "docs/reference/pipeline.schema.json is made and checked by a test",
+    "least_sum": "the exact answer that a test compares the minimum cut with",
+    "parse_file": "load() for what is known to be a path",
+    "read_plan": "decision 0054: a plan is data; the tests run plans that were read back",
+    "turned_away": "a counter of the door; only a test can ask how many it turned away",
 }
 
 
@@ -100,10 +115,16 @@ def declarations(code, is_function_head):
         start = position + 1
 
 
+def is_function(what, code, position):
+    """True if the declaration at the position is one of a function of that name."""
+    return re.match(rf"[^;{{}}=]*?\b{what}\s*\(", code[position:]) is not None
+
+
 def check(source, files, strip, functions, is_function_head):
     """Complaints; `files` are those of the tree, the functions those of tidy.py."""
     words, defined, declared = collections.Counter(), collections.Counter(), collections.defaultdict(list)
-    documented = set()
+    of_tests, defined_by_tests = collections.Counter(), collections.Counter()
+    documented, of_functions = set(), set()
     for path in files:
         name = path.relative_to(source).as_posix()
         text = path.read_text(encoding="utf-8", errors="replace")
@@ -112,15 +133,26 @@ def check(source, files, strip, functions, is_function_head):
         if path.suffix not in (".h", ".cpp", ".cu", ".cuh", ".c") or name == LISTS_THE_ABI:
             continue
         code = strip(text)
-        words.update(re.findall(NAME, code))
-        defined.update(function.split("::")[-1] for function, _, _ in functions(text))
+        found, made = re.findall(NAME, code), [function.split("::")[-1] for function, _, _ in functions(text)]
+        words.update(found)
+        defined.update(made)
+        if name.startswith("tests/"):
+            of_tests.update(found)
+            defined_by_tests.update(made)
         if path.suffix in (".h", ".cuh"):
             for what, position, has_body in declarations(code, is_function_head):
                 declared[what].append((name, code.count("\n", 0, position) + 1, has_body))
+                if has_body or is_function(what, code, position):
+                    of_functions.add(what)
     for what, places in sorted(declared.items()):
         name, line, _ = places[0]
         public = name.startswith("runtime/include/")
         if not name.startswith("runtime/") or what in UNUSED_ALLOWED or (public and what in documented):
             continue
-        if words[what] <= sum(not has_body for _, _, has_body in places) + defined[what]:
+        declarations_of = sum(not has_body for path, _, has_body in places)
+        shipped = sum(not has_body for path, _, has_body in places if not path.startswith("tests/"))
+        if words[what] <= declarations_of + defined[what]:
             yield f"{name}:{line}: nobody uses {what}"
+        elif (what in of_functions and not public and what not in TESTS_ALONE_ALLOWED and
+              words[what] - of_tests[what] <= shipped + defined[what] - defined_by_tests[what]):
+            yield f"{name}:{line}: tests alone use {what}: delete it, or move it to them"
