@@ -20,8 +20,6 @@ namespace millrace::graph {
 
 namespace {
 
-constexpr const char* kFile = "pipeline";
-
 // A word with its quotes and backslashes resolved.
 struct Word {
   std::string text;
@@ -45,7 +43,7 @@ class Lexer {
     for (skip_space(); at_ < text_.size(); skip_space()) all.push_back(word());
     return all;
   }
-  Place place() const { return {kFile, line_, column_}; }
+  Place place() const { return {kOneLineFile, line_, column_}; }
 
  private:
   static bool is_space(char c) { return c == ' ' || c == '\t' || c == '\n' || c == '\r'; }
@@ -130,8 +128,8 @@ class LineReader {
 
   Graph read() {
     if (std::all_of(words_.begin(), words_.end(), [](const Word& word) { return word.is(";"); }))
-      throw Failure(
-          Error{code::empty_pipeline, "the pipeline is empty", {kFile, 1, 1}, {}, "", "test.pattern ! null.sink"});
+      throw Failure(Error{
+          code::empty_pipeline, "the pipeline is empty", {kOneLineFile, 1, 1}, {}, "", "test.pattern ! null.sink"});
     while (at_ < words_.size()) read_item();
     if (awaits_item_) refuse_dangling(words_.back(), "after");
     name_unnamed();
@@ -418,7 +416,7 @@ class LineReader {
       throw Failure(Error{code::duplicate_name,
                           "two handlers are called '" + name + "'",
                           word.value_place,
-                          {"the first is at " + std::string(kFile) +
+                          {"the first is at " + std::string(kOneLineFile) +
                            ":1:" + std::to_string(graph_.handlers[given_.at(name)].place.column)},
                           "",
                           "name=" + name + "2"});
@@ -485,7 +483,7 @@ class LineReader {
       given.push_back({key->name, {word.place.line, word.place.column}});
     }
     try {
-      check_edge(edge, given, kFile);
+      check_edge(edge, given, kOneLineFile);
     } catch (const Failure& failure) {
       throw Failure(as_assignment(failure.error()));
     }
@@ -530,7 +528,7 @@ class LineReader {
 Graph parse_line(const std::string& text, std::vector<Error>* kept) { return parse_line(text, kept, {}); }
 
 Graph parse_line(const std::string& text, std::vector<Error>* kept, const FindType& find_type) {
-  check_text(text, kFile);
+  check_text(text, kOneLineFile);
   return LineReader(text, kept, find_type).read();
 }
 

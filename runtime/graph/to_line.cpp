@@ -62,7 +62,7 @@ class LineWriter {
   void write(const Handler& handler) {
     there_.insert(handler.name);
     text_ += handler.type;
-    const bool was_named = handler.place.file == "pipeline" && handler.place.column != handler.type_place.column;
+    const bool was_named = handler.place.is_one_line() && handler.place.column != handler.type_place.column;
     if (was_named || referred_.count(handler.name) || handler.name != handler.type.substr(handler.type.rfind('.') + 1))
       text_ += " name=" + handler.name;
     for (const Param& param : handler.params) text_ += " " + param.name + "=" + value_in_line(param.text);

@@ -55,7 +55,7 @@ std::string gpu_meant(std::string_view name) {
 }
 
 std::string assignment(const Place& place, const std::string& key, const std::string& value) {
-  const bool in_a_line = place.file == "pipeline" || place.file.rfind("--set", 0) == 0;
+  const bool in_a_line = place.is_one_line() || place.file.rfind("--set", 0) == 0;
   return key + (in_a_line ? "=" : ": ") + value;
 }
 

@@ -65,7 +65,7 @@ bool has_rate(const DraftHandler& handler) { return handler.facts.rate_num > 0; 
     error.notes.push_back(handler.declared->name + " is live, so its clock is realtime");
     break;
   }
-  error.edit = error.place.file == "pipeline" ? "--rate 30" : "clock: { mode: realtime, rate: 30 }";
+  error.edit = error.place.is_one_line() ? "--rate 30" : "clock: { mode: realtime, rate: 30 }";
   throw Failure(std::move(error));
 }
 

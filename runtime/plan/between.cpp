@@ -208,7 +208,7 @@ Error with_handler_between(Error error, const Draft& draft, const DraftEdge& edg
   error.notes.push_back(note + ", and gives " + best->out->type_name);
   const std::string name = free_name(draft.graph, best->info->type);
   error.edit =
-      edge.declared->place.file == "pipeline" ? as_line(draft, edge, *best, name) : in_file(draft, edge, *best, name);
+      edge.declared->place.is_one_line() ? as_line(draft, edge, *best, name) : in_file(draft, edge, *best, name);
   return error;
 }
 

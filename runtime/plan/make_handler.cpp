@@ -16,7 +16,7 @@ const plugin::RegisteredType& find_type(const graph::Graph& graph, const plugin:
   if (const plugin::RegisteredType* info = registry.find(declared.type)) return *info;
   Error error = plugin::unknown_type(registry, code::unknown_type, declared.type);
   error.place = declared.type_place;
-  const bool in_a_line = declared.type_place.file == "pipeline";
+  const bool in_a_line = declared.type_place.is_one_line();
   if (!error.nearest.empty()) error.edit = in_a_line ? error.nearest : "type: " + error.nearest;
   if (in_a_line && graph::file_kind(declared.type) != graph::FileKind::other) {
     const bool writes = std::any_of(graph.edges.begin(), graph.edges.end(),
@@ -46,7 +46,7 @@ const plugin::HandlerInfo::Param* path_param(const plugin::HandlerInfo& info) {
   const auto edge = std::find_if(graph.edges.begin(), graph.edges.end(),
                                  [&](const graph::Edge& e) { return e.target == declared.name; });
   const std::string from = edge == graph.edges.end() ? "…" : edge->source;
-  const bool in_a_line = param.name_place.file == "pipeline";
+  const bool in_a_line = param.name_place.is_one_line();
   const std::string given = param.name + (in_a_line ? "=" : ": ") + param.text;
   const std::string port = edge == graph.edges.end() || edge->source_port.empty() ? "" : edge->source_port;
   throw Failure(Error{code::unknown_parameter,
@@ -79,7 +79,7 @@ void refuse_foreign_param(const graph::Handler& declared, const plugin::HandlerI
               assignment(param.name_place, first.name, param.text)};
   for (const auto* own : ours) error.notes.push_back(plugin::described(*own));
   if (first.name == "width" && ours.size() > 1) {
-    const bool in_a_line = param.name_place.file == "pipeline";
+    const bool in_a_line = param.name_place.is_one_line();
     error.edit = graph::as_size(param.text, in_a_line ? "=" : ": ", in_a_line ? " " : ", ");
     if (error.edit.empty()) error.edit = assignment(param.name_place, "width", kSomeWidth);
     error.nearest.clear(); // two of them

@@ -78,7 +78,7 @@ std::string edit_for(const Draft& draft, uint32_t idle, const Port& input, const
   const DraftHandler& handler = draft.handlers[idle];
   const graph::Edge missing = edge_between(draft, giver, handler.declared->name, *handler.info, input);
   const bool stands_after = leads_to(draft, idle, giver.handler);
-  if (handler.declared->place.file != "pipeline") {
+  if (!handler.declared->place.is_one_line()) {
     const std::string entry = input.name + ": " + reference_to(draft, giver);
     return stands_after ? "" : "; try: " + entry + ", in its inputs:";
   }

@@ -209,7 +209,7 @@ std::string other_name(const std::string& path) {
 } // namespace
 
 std::string completed_path(const plugin::HandlerInfo::Param& param, const graph::Param& given) {
-  const bool in_a_file = given.place.line > 0 && given.place.file != "pipeline";
+  const bool in_a_file = given.place.line > 0 && !given.place.is_one_line();
   const bool is_whole = given.text.empty() || given.text == kStandardStream || is_address(given.text) ||
                         fs::path(given.text).is_absolute();
   if (is_path(param) && without_scheme(given.text) != given.text) return without_scheme(given.text);

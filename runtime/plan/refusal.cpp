@@ -59,13 +59,13 @@ Error refusal(int code, const std::string& begins, const graph::Handler& declare
 
   if (key == "type") { // another handler does what was asked for
     error.place = declared.type_place;
-    error.edit = error.place.file == "pipeline" ? value : "type: " + value;
+    error.edit = error.place.is_one_line() ? value : "type: " + value;
   } else if (meant && meant->name == key && (!is_path(info, key) || meant == quoted)) {
     error.edit = assignment(error.place, key, value);
   } else if (const auto* other = info.find_param(key); other && !is_path(info, key)) {
     const bool is_given = std::any_of(declared.params.begin(), declared.params.end(),
                                       [&](const graph::Param& param) { return param.name == key; });
-    if (!is_given && declared.type_place.file == "pipeline") {
+    if (!is_given && declared.type_place.is_one_line()) {
       error.place = declared.type_place;
       error.edit = info.type + " " + assignment(error.place, key, value);
     } else if (!is_given) {

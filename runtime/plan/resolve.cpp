@@ -61,16 +61,15 @@ uint32_t find_handler(const Draft& draft, const std::string& name, const std::st
   if (!candidates.empty()) {
     error.notes.push_back(side + "s: " + joined(port_names(*handler.info, input)));
     error.edit = handler.declared->name + "." + handler.info->ports[candidates[0]].name;
-    if (input && place.file != "pipeline")
-      error.edit = "inputs: { " + handler.info->ports[candidates[0]].name + ": … }";
+    if (input && !place.is_one_line()) error.edit = "inputs: { " + handler.info->ports[candidates[0]].name + ": … }";
   } else if (input) {
     error.notes.push_back("it is a source: it makes its values itself");
-    error.edit = place.file == "pipeline" ? "; before it, to begin a chain of its own" : "remove its input:";
+    error.edit = place.is_one_line() ? "; before it, to begin a chain of its own" : "remove its input:";
   } else {
     error.notes.push_back("it is the end of its chain: values go in and none come out");
     for (const graph::Edge& edge : draft.graph.edges)
       if (edge.target == handler.declared->name && error.edit.empty())
-        error.edit = edge.source + (place.file == "pipeline" ? ". in its place, which it reads" : ", which it reads");
+        error.edit = edge.source + (place.is_one_line() ? ". in its place, which it reads" : ", which it reads");
     if (error.edit.empty()) error.edit = "another handler in its place";
   }
   throw Failure(std::move(error));
@@ -79,7 +78,7 @@ uint32_t find_handler(const Draft& draft, const std::string& name, const std::st
 // The declared port of an edge's end; an empty name means the only one, or the only required one.
 uint32_t find_port(const Draft& draft, const DraftHandler& handler, const std::string& name, bool input,
                    const Place& place) {
-  const bool in_a_file = place.file != "pipeline";
+  const bool in_a_file = !place.is_one_line();
   const auto& ports = handler.info->ports;
   std::vector<uint32_t> candidates, required;
   for (uint32_t i = 0; i < ports.size(); ++i) {
@@ -206,7 +205,7 @@ void find_ends(Draft& draft, std::vector<Ends>& ends) {
 
 // An edit that feeds an input: from a handler of this graph if one fits, else with one that could be written.
 std::string source_for(const Draft& draft, const DraftHandler& reader, const plugin::HandlerInfo::Port& input) {
-  const bool in_a_line = reader.declared->place.file == "pipeline";
+  const bool in_a_line = reader.declared->place.is_one_line();
   for (const DraftHandler& handler : draft.handlers)
     for (const auto& port : handler.info->ports) {
       if (&handler == &reader || port.is_input() || !kinds_agree(port.raw.accepts, input.raw.accepts)) continue;
@@ -362,8 +361,8 @@ void refuse_cycles(Draft& draft) {
                       place,
                       {"each waits for the one before it; one edge has to read an earlier tick"},
                       "",
-                      place.file == "pipeline" ? "delay=1 initial=empty after the reference"
-                                               : "{ from: " + last + ", delay: 1, initial: empty }"});
+                      place.is_one_line() ? "delay=1 initial=empty after the reference"
+                                          : "{ from: " + last + ", delay: 1, initial: empty }"});
 }
 
 } // namespace

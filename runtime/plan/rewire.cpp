@@ -62,7 +62,7 @@ std::string rewired(const Draft& draft, const DraftHandler& target) {
   }
   std::vector<uint32_t> inputs;
   if (sources.empty() || !match(target, sources, inputs)) return "";
-  const bool in_a_line = target.declared->place.file == "pipeline";
+  const bool in_a_line = target.declared->place.is_one_line();
   // A one-line pipeline can refer to ports only of handlers that name= has named; their place is that of the name.
   if (in_a_line && target.declared->place.column == target.declared->type_place.column) return "";
   std::string text;
