@@ -74,7 +74,7 @@ NodeId id_of(const Letters& letters) {
   return id;
 }
 
-constexpr bool means_nothing(char c) { return c == '-' || c == ' ' || c == '\t' || c == '\r' || c == '\n'; }
+constexpr bool is_separator(char c) { return c == '-' || c == ' ' || c == '\t' || c == '\r' || c == '\n'; }
 
 // kNoLetter where `c` stands for none.
 constexpr unsigned value_of(char c) {
@@ -89,7 +89,7 @@ constexpr unsigned value_of(char c) {
 
 // Removes blanks and the prefix from the front; false if the prefix is not there.
 bool remove_prefix(std::string_view& text) {
-  while (!text.empty() && means_nothing(text.front())) text.remove_prefix(1);
+  while (!text.empty() && is_separator(text.front())) text.remove_prefix(1);
   for (const char expected : kPrefix) {
     if (text.empty() || (text.front() != expected && text.front() != expected - 'a' + 'A')) return false;
     text.remove_prefix(1);
@@ -114,7 +114,7 @@ bool parse_node_id(std::string_view text, NodeId& id, NodeIdFault& fault) {
   Letters letters{};
   size_t count = 0;
   for (const char c : text) {
-    if (means_nothing(c)) continue;
+    if (is_separator(c)) continue;
     const unsigned value = value_of(c);
     if (value == kNoLetter) return refuse(Kind::letter, count + 1);
     if (count == kNodeIdLetters) return refuse(Kind::length, count + 1);

@@ -1,8 +1,8 @@
 // A node's name for machines: 32 bytes, and the text form that people copy from one screen to another.
 //
 // The text is "mr:", 52 letters of base32 (RFC 4648) and two check letters. 256 bits fill 51 letters and one bit of the
-// 52nd, whose other four bits are zero. Letters are A-Z and 2-7; small letters are the same. A person who reads 0, 1 or
-// 8 has seen O, I or B, for RFC 4648 left these digits out because they look so. Hyphens and blanks mean nothing.
+// 52nd, whose other four bits are zero. Letters are A-Z and 2-7; small letters are the same. 0, 1 and 8 are read as O,
+// I and B: RFC 4648 omits them as look-alikes. Hyphens and blanks are ignored.
 //
 // The check letters are the remainder of the 52 letters, taken as a polynomial over GF(32), by x² + 7x + 2. x has the
 // order 1,023 there, the most that two letters give. So the check finds every wrong letter, every two letters that were

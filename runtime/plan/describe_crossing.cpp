@@ -1,4 +1,4 @@
-// Finds the words for crossings; see describe_crossing.h.
+// Describes crossings in words, for the printed plan; see describe_crossing.h.
 #include "plan/describe_crossing.h"
 
 #include <algorithm>
@@ -23,7 +23,7 @@ std::string posted_words(const Plan& plan, const Channel& channel) {
   return text;
 }
 
-// An edge that wants this value of a channel's ticks.
+// Any edge that carries value number `value` of the channel.
 const EdgePlan& edge_of(const Plan& plan, const Channel& channel, uint32_t value) {
   const auto at = std::find(channel.entries.begin(), channel.entries.end(), value);
   return plan.edges[channel.edges[static_cast<size_t>(at - channel.entries.begin())]];

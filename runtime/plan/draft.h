@@ -18,7 +18,7 @@ struct DraftHandler {
   plugin::Answers* answers = nullptr;
   mr_facts facts{};
   const mr_format* accepts = nullptr; // per declared port: what it takes or makes with these parameters
-  std::vector<uint32_t> edge_counts;  // per declared port
+  std::vector<uint32_t> edge_counts;  // per declared port: edges of an input; 1 for a connected output, else 0
   std::vector<uint32_t> first;        // per declared port: its first flat index among inputs or outputs
   uint32_t input_count = 0, output_count = 0;
   std::vector<uint32_t> input_port;  // flat input → declared port

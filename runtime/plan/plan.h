@@ -64,7 +64,7 @@ struct HandlerPlan {
   int64_t cost_ns = 0;               // expected time of one call; 0: not known
   bool waits = false;                // its calls wait for the world: a blocking handler, or a source that says so
   std::string reason;                // why it runs in this domain
-  std::vector<uint32_t> edge_counts; // per declared port
+  std::vector<uint32_t> edge_counts; // per declared port: edges of an input; 1 for a connected output, else 0
   std::vector<uint32_t> first_entry; // per declared port: its first flat index
 };
 

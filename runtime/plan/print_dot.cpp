@@ -53,7 +53,7 @@ class Drawing {
   }
 
  private:
-  // The plan by whose names steps are alike.
+  // A copy of the plan with template names, so that steps of different streams compare equal.
   const Plan& by_template() const { return names_.empty() ? plan_ : named_; }
   static std::string times(size_t count) { return count > 1 ? fmt::format(" ({})", count) : ""; }
 

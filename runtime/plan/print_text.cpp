@@ -53,7 +53,7 @@ class Printer {
   }
 
  private:
-  // The plan by whose names rows are alike.
+  // A copy of the plan with template names, so that rows of different streams compare equal.
   const Plan& by_template() const { return names_.empty() ? plan_ : named_; }
 
   void line(const std::string& words) {
@@ -140,7 +140,7 @@ class Printer {
   }
 
   static std::string counted(const std::string& name, size_t count) { return fmt::format("{} ({})", name, count); }
-  // The streams of a group, if nothing else says which they are.
+  // Lists the streams of a folded row, unless the row's name says already which they are.
   std::string rest(const Group& group, const std::vector<Row>& rows, const char* between) const {
     return group.is_rest ? "" : between + stream_words(group, rows, names_);
   }

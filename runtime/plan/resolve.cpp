@@ -25,7 +25,8 @@ std::string joined(const std::vector<std::string>& names) {
   return text.empty() ? "none" : text;
 }
 
-// `port`: the text after the dot. It tells a type that was written in place of a name from a typing error.
+// `port`: the text after the dot. If a user wrote a handler's type in place of its name, "name.port" is that type, and
+// the error says so.
 uint32_t find_handler(const Draft& draft, const std::string& name, const std::string& port, const Place& place) {
   if (const auto known = draft.handler_named.find(name); known != draft.handler_named.end()) return known->second;
   std::vector<std::string> names;
@@ -146,8 +147,7 @@ std::string first_source(const Draft& draft, uint32_t target, const std::string&
   return "elsewhere";
 }
 
-// Counts one more edge for the input port of the edge's target. Returns the port and the edge's position among its
-// edges.
+// Claims a place for the edge at its target port. Returns the port, and the position among the port's edges.
 std::pair<uint32_t, uint32_t> take_input(const Draft& draft, DraftHandler& target, const DraftEdge& edge) {
   const graph::Edge& declared = *edge.declared;
   const uint32_t input = find_port(draft, target, declared.target_port, true, declared.place);
@@ -192,7 +192,7 @@ void find_ends(Draft& draft, std::vector<Ends>& ends) {
       Ends found;
       if (source.info) found.output = find_port(draft, source, declared.source_port, false, from);
       if (target.info) std::tie(found.input, found.position) = take_input(draft, target, edge);
-      if (source.info) ++source.edge_counts[found.output];
+      if (source.info) source.edge_counts[found.output] = 1;
       if (!source.info || !target.info) return;
       ends.push_back(found);
       draft.edges.push_back(edge);
@@ -229,7 +229,6 @@ void lay_flat(const Draft& draft, DraftHandler& handler) {
     const uint32_t entries = port.many() ? handler.edge_counts[p] : 1;
     for (uint32_t i = 0; i < entries; ++i) (port.is_input() ? handler.input_port : handler.output_port).push_back(p);
     count += entries;
-    if (!port.is_input() && handler.edge_counts[p] > 1) handler.edge_counts[p] = 1; // connected or not
     if (!port.is_input() || port.optional() || handler.edge_counts[p] > 0 || handler.is_refused) continue;
     attempt(draft.kept, [&] {
       throw Failure(
@@ -302,7 +301,7 @@ void connect(Draft& draft, const std::vector<Ends>& ends) {
     edge.enters = !edge.declared->item_of.empty() && target.takes_items;
     const auto& from = source.info->ports[ends[e].output];
     const auto& to = target.info->ports[ends[e].input];
-    // Two edges that were swapped are one mistake.
+    // Edges that were swapped are reported once.
     if (!kinds_agree(from.raw.accepts, to.raw.accepts) && !target.is_refused &&
         !attempt(draft.kept, [&] { refuse_kinds(draft, edge, from, to); }))
       target.is_refused = true;

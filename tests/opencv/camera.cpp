@@ -86,9 +86,9 @@ TEST_CASE("the handler refuses an absent camera, and a device that is no camera,
     INFO(camera.error());
     CHECK(camera.error().find("there is no camera '") == 0);
   }
-  TableTest null(handler_type("video.camera"), {{"camera", "/dev/null"}});
-  CHECK(null.start() == MR_ERROR);
-  CHECK(null.error().find("the camera '/dev/null' cannot be used") == 0);
+  TableTest not_a_camera(handler_type("video.camera"), {{"camera", "/dev/null"}});
+  CHECK(not_a_camera.start() == MR_ERROR);
+  CHECK(not_a_camera.error().find("the camera '/dev/null' cannot be used") == 0);
 }
 
 TEST_CASE("a reader waits in slices for a picture, gives up after ten seconds of silence, and tells a failure") {

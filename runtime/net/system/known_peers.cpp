@@ -72,7 +72,7 @@ const KnownPeer* KnownPeers::find(std::string_view name) const {
 }
 
 void KnownPeers::take_line(std::string_view text) {
-  Line& line = lines_.emplace_back(Line{std::string(text), 0});
+  Line& line = lines_.emplace_back(Line{std::string(text), std::nullopt});
   const size_t first = text.find_first_not_of(" \t\r");
   if (first == std::string_view::npos || text[first] == '#') return;
   KnownPeer peer;
@@ -85,8 +85,8 @@ void KnownPeers::take_line(std::string_view text) {
     complaints_.push_back(file_.string() + ":" + std::to_string(lines_.size()) + ": " + complaint);
     return;
   }
-  peers_.push_back(std::move(peer));
   line.peer = peers_.size();
+  peers_.push_back(std::move(peer));
 }
 
 [[noreturn]] void KnownPeers::refuse(const std::string& sentence) const {
@@ -134,7 +134,7 @@ void KnownPeers::add(const KnownPeer& peer) {
     line_of(*old).text = text_of(peer);
   } else {
     if (peers_.size() == kKnownPeersMax) refuse("there is no room for another peer");
-    lines_.push_back({text_of(peer), 0});
+    lines_.push_back({text_of(peer), std::nullopt}); // read_lines() sets its index
   }
   replace_file();
 }
@@ -155,8 +155,8 @@ std::filesystem::path KnownPeers::folder() const {
 }
 
 KnownPeers::Line& KnownPeers::line_of(const KnownPeer& peer) {
-  const size_t number = static_cast<size_t>(&peer - peers_.data()) + 1;
-  return *std::find_if(lines_.begin(), lines_.end(), [number](const Line& line) { return line.peer == number; });
+  const auto index = static_cast<size_t>(&peer - peers_.data());
+  return *std::find_if(lines_.begin(), lines_.end(), [index](const Line& line) { return line.peer == index; });
 }
 
 } // namespace millrace::net

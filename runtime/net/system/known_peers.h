@@ -5,6 +5,7 @@
 #pragma once
 
 #include <filesystem>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -52,7 +53,7 @@ class KnownPeers {
  private:
   struct Line {
     std::string text;
-    size_t peer = 0; // index into peers_, from 1; 0: a remark or damaged
+    std::optional<size_t> peer; // index into peers_; none for a remark, or if the line is damaged
   };
 
   [[noreturn]] void refuse(const std::string& sentence) const;
