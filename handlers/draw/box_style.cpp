@@ -11,12 +11,12 @@ Color letter_color(Color plate) {
 
 } // namespace
 
-gpu::BoxStyle box_style(const BoxSettings& settings, Pixel pixel, const GlyphSet& glyphs, const PackedSheet& digits,
-                        const void* copied) {
-  gpu::BoxStyle style{};
-  for (uint32_t i = 0; i < gpu::kBoxColors; ++i) {
-    style.plates[i] = ink_of(gpu::kBoxPalette[i], pixel);
-    style.letters[i] = ink_of(letter_color(gpu::kBoxPalette[i]), pixel);
+draw::BoxStyle box_style(const BoxSettings& settings, Pixel pixel, const GlyphSet& glyphs, const PackedSheet& digits,
+                         const void* copied) {
+  draw::BoxStyle style{};
+  for (uint32_t i = 0; i < draw::kBoxColors; ++i) {
+    style.plates[i] = ink_of(draw::kBoxPalette[i], pixel);
+    style.letters[i] = ink_of(letter_color(draw::kBoxPalette[i]), pixel);
   }
   style.thickness = static_cast<int32_t>(settings.thickness);
   style.padding = static_cast<int32_t>(settings.size) / 5 + 1;

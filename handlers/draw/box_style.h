@@ -14,7 +14,7 @@ struct BoxSettings {
 };
 
 // `digits` holds the ten digits; `copied` is the address of its bytes in the memory of the host or device that draws.
-gpu::BoxStyle box_style(const BoxSettings& settings, Pixel pixel, const GlyphSet& glyphs, const PackedSheet& digits,
-                        const void* copied);
+draw::BoxStyle box_style(const BoxSettings& settings, Pixel pixel, const GlyphSet& glyphs, const PackedSheet& digits,
+                         const void* copied);
 
 } // namespace millrace::handlers

@@ -51,10 +51,10 @@ class Boxes final : public Handler {
   void process(Tick& tick, Cpu&) {
     const ImageSpan picture = out_.modify(tick, video_);
     if (!boxes_.present(tick)) return;
-    const gpu::BoxStyle style = style_for(picture.pixel(), sheet_.bytes().data());
+    const draw::BoxStyle style = style_for(picture.pixel(), sheet_.bytes().data());
     for (const Box& box : boxes_(tick)) {
-      if (!gpu::drawable(box)) continue;
-      const gpu::BoxMark mark = gpu::mark_of(box, style);
+      if (!draw::drawable(box)) continue;
+      const draw::BoxMark mark = draw::mark_of(box, style);
       draw_frame(picture, rectangle(mark.frame), style.thickness, style.plates[mark.color]);
       if (labels_ && box.id >= 0) draw_label(picture, mark, style);
     }
@@ -72,15 +72,15 @@ class Boxes final : public Handler {
   }
 
  private:
-  static Rectangle rectangle(const gpu::PixelArea& area) { return {area.left, area.top, area.right, area.bottom}; }
+  static Rectangle rectangle(const draw::PixelArea& area) { return {area.left, area.top, area.right, area.bottom}; }
 
   // `copied` is the address of sheet_'s bytes in the memory of the host or device that draws.
-  gpu::BoxStyle style_for(Pixel pixel, const void* copied) const {
+  draw::BoxStyle style_for(Pixel pixel, const void* copied) const {
     return box_style({*thickness_, *size_, *labels_}, pixel, glyphs_, sheet_, copied);
   }
 
   // Clips the letters to their plate.
-  void draw_label(const ImageSpan& picture, const gpu::BoxMark& mark, const gpu::BoxStyle& style) const {
+  void draw_label(const ImageSpan& picture, const draw::BoxMark& mark, const draw::BoxStyle& style) const {
     char text[24];
     const int length = std::snprintf(text, sizeof text, "%" PRId64, mark.id);
     const Rectangle plate = rectangle(mark.label);

@@ -42,8 +42,8 @@ Cut next_cut(std::string_view& text) {
 std::string_view name_of_place(std::string_view place) { return place.substr(0, place.find(':')); }
 bool is_clock(std::string_view place) { return name_of_place(place) == "clock" || name_of_place(place) == "utc"; }
 
-std::optional<gpu::ValueForm> form_of(const mr_field& field) {
-  using gpu::ValueForm;
+std::optional<draw::ValueForm> form_of(const mr_field& field) {
+  using draw::ValueForm;
   if (field.count != 1) return std::nullopt;
   switch (bit_of(DType{field.dtype_code, field.dtype_bits})) {
     case MR_DTYPES_INT8: return ValueForm::i8;
@@ -144,16 +144,16 @@ bool Caption::add_value(std::string_view name, std::span<const CaptionSource> so
   const std::string_view of = name.substr(0, dot), field = name.substr(dot + 1);
   for (size_t s = 0; s < sources.size(); ++s) {
     if (of != sources[s].name) continue;
-    std::optional<gpu::ValuePlace> place;
-    if (field == "count") place = {gpu::ValueForm::count, static_cast<uint8_t>(s), 0, 0};
+    std::optional<draw::ValuePlace> place;
+    if (field == "count") place = {draw::ValueForm::count, static_cast<uint8_t>(s), 0, 0};
     for (const mr_field& one : fields_of(sources[s]))
       if (!place && field == one.name && form_of(one)) place = {*form_of(one), static_cast<uint8_t>(s), 0, one.offset};
     if (!sources[s].connected)
       throw std::invalid_argument("the text has '{" + std::string(name) + "}', and nothing is joined to the input " +
                                   std::string(of));
     if (!place) return false;
-    if (values_.size() == gpu::kValuePlacesMax)
-      throw std::invalid_argument("the text shows more than " + std::to_string(gpu::kValuePlacesMax) +
+    if (values_.size() == draw::kValuePlacesMax)
+      throw std::invalid_argument("the text shows more than " + std::to_string(draw::kValuePlacesMax) +
                                   " numbers of records");
     pieces_.push_back({Kind::value, "", static_cast<uint32_t>(values_.size())});
     values_.push_back(*place);
@@ -173,14 +173,14 @@ void Caption::append_clock(const Piece& piece, std::time_t now) {
   length_ += std::strftime(line_.data() + length_, kLineMax - length_, piece.text.c_str(), &parts);
 }
 
-void Caption::append_value(const gpu::ValuePlace& place, std::span<const gpu::LineRecords> records) {
+void Caption::append_value(const draw::ValuePlace& place, std::span<const draw::LineRecords> records) {
   std::array<uint16_t, 32> glyphs; // a number has at most 24
-  gpu::LineWriter writer{glyphs.data()};
-  writer.put_value(place, place.source < records.size() ? records[place.source] : gpu::LineRecords{});
-  for (uint32_t i = 0; i < writer.count; ++i) append({&gpu::kNumberGlyphs[glyphs[i]], 1});
+  draw::LineWriter writer{glyphs.data()};
+  writer.put_value(place, place.source < records.size() ? records[place.source] : draw::LineRecords{});
+  for (uint32_t i = 0; i < writer.count; ++i) append({&draw::kNumberGlyphs[glyphs[i]], 1});
 }
 
-std::string_view Caption::line(uint64_t index, int64_t media_time_ns, std::span<const gpu::LineRecords> records,
+std::string_view Caption::line(uint64_t index, int64_t media_time_ns, std::span<const draw::LineRecords> records,
                                std::time_t now) {
   length_ = 0;
   char number[48];

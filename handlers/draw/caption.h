@@ -41,7 +41,7 @@ class Caption {
 
   // The line of this tick; valid until the next call. Media time is written as h:mm:ss.mmm. `records` has one entry per
   // source, in their order. The line is cut off at kLineMax bytes.
-  std::string_view line(uint64_t index, int64_t media_time_ns, std::span<const gpu::LineRecords> records = {},
+  std::string_view line(uint64_t index, int64_t media_time_ns, std::span<const draw::LineRecords> records = {},
                         std::time_t now = 0);
 
   enum class Kind { text, index, time, local_clock, utc_clock, value };
@@ -51,17 +51,17 @@ class Caption {
     uint32_t value;   // index into values()
   };
   const std::vector<Piece>& pieces() const { return pieces_; }
-  const std::vector<gpu::ValuePlace>& values() const { return values_; }
+  const std::vector<draw::ValuePlace>& values() const { return values_; }
 
  private:
   void append(std::string_view text);
   void append_clock(const Piece& piece, std::time_t now);
-  void append_value(const gpu::ValuePlace& place, std::span<const gpu::LineRecords> records);
+  void append_value(const draw::ValuePlace& place, std::span<const draw::LineRecords> records);
   void add_place(std::string_view name, std::string_view text, std::span<const CaptionSource> sources);
   bool add_value(std::string_view name, std::span<const CaptionSource> sources);
 
   std::vector<Piece> pieces_;
-  std::vector<gpu::ValuePlace> values_;
+  std::vector<draw::ValuePlace> values_;
   std::array<char, kLineMax> line_{};
   size_t length_ = 0;
 };

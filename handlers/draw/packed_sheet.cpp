@@ -34,12 +34,12 @@ PackedSheet::PackedSheet(const GlyphSet& glyphs, std::string_view letters) {
 PackedSheet::PackedSheet(const GlyphSet& glyphs, const Caption& caption, const GlyphSet* outline) {
   std::vector<const GlyphSet::Glyph*> letters;
   std::vector<uint16_t> list;
-  for (char letter : std::string_view(gpu::kNumberGlyphs))
+  for (char letter : std::string_view(draw::kNumberGlyphs))
     letters.push_back(glyph_for(glyphs, static_cast<unsigned char>(letter)));
   for (const Caption::Piece& piece : caption.pieces()) {
-    if (piece.kind == Caption::Kind::index) list.push_back(gpu::kIndexPlace);
-    if (piece.kind == Caption::Kind::time) list.push_back(gpu::kTimePlace);
-    if (piece.kind == Caption::Kind::value) list.push_back(static_cast<uint16_t>(gpu::kFirstValuePlace + piece.value));
+    if (piece.kind == Caption::Kind::index) list.push_back(draw::kIndexPlace);
+    if (piece.kind == Caption::Kind::time) list.push_back(draw::kTimePlace);
+    if (piece.kind == Caption::Kind::value) list.push_back(static_cast<uint16_t>(draw::kFirstValuePlace + piece.value));
     if (piece.kind != Caption::Kind::text) continue;
     for (std::string_view text = piece.text; !text.empty();)
       list.push_back(place_of(glyph_for(glyphs, next_code_point(text)), letters));
@@ -55,8 +55,8 @@ PackedSheet::PackedSheet(const GlyphSet& glyphs, const Caption& caption, const G
 void PackedSheet::pack(const std::vector<Chosen>& chosen, const std::vector<uint16_t>& caption) {
   glyph_count_ = static_cast<uint32_t>(chosen.size());
   caption_count_ = static_cast<uint32_t>(caption.size());
-  const size_t head = chosen.size() * sizeof(gpu::SheetGlyph) + caption.size() * sizeof(uint16_t);
-  std::vector<gpu::SheetGlyph> sheet;
+  const size_t head = chosen.size() * sizeof(draw::SheetGlyph) + caption.size() * sizeof(uint16_t);
+  std::vector<draw::SheetGlyph> sheet;
   std::vector<uint8_t> masks;
   for (const auto& [glyph, set] : chosen) {
     const size_t size = size_t{glyph->width} * glyph->height;
@@ -69,22 +69,22 @@ void PackedSheet::pack(const std::vector<Chosen>& chosen, const std::vector<uint
     bottom_ = std::max(bottom_, static_cast<int32_t>(glyph->height) - glyph->top);
   }
   bytes_.resize(head + masks.size());
-  std::memcpy(bytes_.data(), sheet.data(), sheet.size() * sizeof(gpu::SheetGlyph));
+  std::memcpy(bytes_.data(), sheet.data(), sheet.size() * sizeof(draw::SheetGlyph));
   if (!caption.empty())
-    std::memcpy(bytes_.data() + sheet.size() * sizeof(gpu::SheetGlyph), caption.data(),
+    std::memcpy(bytes_.data() + sheet.size() * sizeof(draw::SheetGlyph), caption.data(),
                 caption.size() * sizeof(uint16_t));
   std::copy(masks.begin(), masks.end(), bytes_.begin() + static_cast<ptrdiff_t>(head));
 }
 
-gpu::GlyphSheet PackedSheet::sheet(const void* copied) const {
+draw::GlyphSheet PackedSheet::sheet(const void* copied) const {
   const auto* const first = static_cast<const uint8_t*>(copied);
-  return {static_cast<const gpu::SheetGlyph*>(copied),
-          first + size_t{glyph_count_} * sizeof(gpu::SheetGlyph) + size_t{caption_count_} * sizeof(uint16_t)};
+  return {static_cast<const draw::SheetGlyph*>(copied),
+          first + size_t{glyph_count_} * sizeof(draw::SheetGlyph) + size_t{caption_count_} * sizeof(uint16_t)};
 }
 
 const uint16_t* PackedSheet::caption(const void* copied) const {
   return reinterpret_cast<const uint16_t*>(static_cast<const uint8_t*>(copied) +
-                                           size_t{glyph_count_} * sizeof(gpu::SheetGlyph));
+                                           size_t{glyph_count_} * sizeof(draw::SheetGlyph));
 }
 
 } // namespace millrace::handlers

@@ -26,7 +26,7 @@ class PackedSheet {
   const std::vector<uint8_t>& bytes() const { return bytes_; }
   // The sheet and the caption's list at `copied`, the address that the bytes were copied to; on the host, pass
   // bytes().data().
-  gpu::GlyphSheet sheet(const void* copied) const;
+  draw::GlyphSheet sheet(const void* copied) const;
   const uint16_t* caption(const void* copied) const;
   uint32_t caption_count() const { return caption_count_; }
   uint32_t outline_first() const { return outline_first_; } // 0: no outlines

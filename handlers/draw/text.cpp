@@ -44,7 +44,7 @@ of the machine; those that none has are empty boxes, and a warning names them.
 
 // The inputs that records come from, in the order of a caption's sources.
 constexpr size_t kBoxes = 0, kRecords = 1;
-using TickRecords = std::array<gpu::LineRecords, gpu::kLineSourcesMax>;
+using TickRecords = std::array<draw::LineRecords, draw::kLineSourcesMax>;
 
 class Text final : public Handler {
  public:
@@ -66,7 +66,7 @@ class Text final : public Handler {
     // The type of records that come over a delayed edge is unknown in the first of the plan's two rounds of
     // configuration.
     if (records_.connected() && !formats.in(records_).schema) return;
-    const std::array<CaptionSource, gpu::kLineSourcesMax> sources = {
+    const std::array<CaptionSource, draw::kLineSourcesMax> sources = {
         CaptionSource{"boxes", boxes_.connected(), record_type_of<Box>()},
         CaptionSource{"records", records_.connected(), formats.in(records_).records}};
     caption_ = Caption(*text_, sources);
@@ -156,12 +156,12 @@ class Text final : public Handler {
 
   // Empty if the port has no value.
   template <class Port>
-  static gpu::LineRecords records_of(const Tick& tick, const Port& port) {
+  static draw::LineRecords records_of(const Tick& tick, const Port& port) {
     if (!port.present(tick)) return {};
     return {port.raw(tick).value, port.raw(tick).data};
   }
   template <class Port>
-  static gpu::LineRecords records_on_device(const Tick& tick, const Port& port) {
+  static draw::LineRecords records_on_device(const Tick& tick, const Port& port) {
     if (!port.present(tick)) return {};
     return {Cuda::value_of(port.raw(tick)), port.raw(tick).data};
   }

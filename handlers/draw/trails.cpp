@@ -41,7 +41,7 @@ class Trails final : public Handler {
       std::deque<Point>& points = trail->second;
       while (!points.empty() && now_ - points.front().tick >= too_old) points.pop_front();
       draw(picture, points,
-           ink_of(gpu::kBoxPalette[static_cast<uint64_t>(trail->first) % gpu::kBoxColors], picture.pixel()));
+           ink_of(draw::kBoxPalette[static_cast<uint64_t>(trail->first) % draw::kBoxColors], picture.pixel()));
       trail = points.empty() ? trails_.erase(trail) : std::next(trail);
     }
   }
@@ -53,7 +53,7 @@ class Trails final : public Handler {
   };
 
   void note(const Box& box) {
-    if (box.id < 0 || !gpu::drawable(box) || (trails_.size() >= kTrailsMax && !trails_.count(box.id))) return;
+    if (box.id < 0 || !draw::drawable(box) || (trails_.size() >= kTrailsMax && !trails_.count(box.id))) return;
     trails_[box.id].push_back({{box.x + box.width / 2.0, double{box.y} + box.height}, now_});
   }
 

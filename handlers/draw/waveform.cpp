@@ -103,7 +103,7 @@ class Waveform final : public Handler {
   }
 
  private:
-  static gpu::PixelArea pixel_area(const Rectangle& area) {
+  static draw::PixelArea pixel_area(const Rectangle& area) {
     return {static_cast<int32_t>(area.left), static_cast<int32_t>(area.top), static_cast<int32_t>(area.right),
             static_cast<int32_t>(area.bottom)};
   }

@@ -13,7 +13,7 @@
 #include "handlers/gpu/both.h"
 #include "handlers/gpu/glyph_sheet.h"
 
-namespace millrace::handlers::gpu {
+namespace millrace::handlers::draw {
 
 // Twelve hues that are easy to tell apart on a screen and from most pictures.
 inline constexpr uint32_t kBoxColors = 12;
@@ -116,4 +116,4 @@ MR_BOTH inline bool paint_mark(const BoxMark& mark, const BoxStyle& style, int32
   return true;
 }
 
-} // namespace millrace::handlers::gpu
+} // namespace millrace::handlers::draw

@@ -11,6 +11,9 @@
 #include "handlers/gpu/rounded_product.h"
 
 namespace millrace::handlers::gpu {
+
+using namespace draw;
+
 namespace {
 
 constexpr uint32_t kThreads = kBlockWidth * kBlockHeight, kWarps = kThreads / 32;

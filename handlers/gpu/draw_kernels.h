@@ -10,11 +10,11 @@ namespace millrace::handlers::gpu {
 
 // A line of text; sheet, caption and records are in device memory.
 struct TextLine {
-  GlyphSheet sheet;
+  draw::GlyphSheet sheet;
   const uint16_t* caption; // as fill_line() takes it
   uint32_t caption_count;
-  ValuePlace values[kValuePlacesMax];
-  LineRecords records[kLineSourcesMax];
+  draw::ValuePlace values[draw::kValuePlacesMax];
+  draw::LineRecords records[draw::kLineSourcesMax];
   Ink ink;
   int32_t x;              // x of the pen's start; negative: of the line's end, from the right edge
   int32_t baseline;       // the row under the letters
@@ -29,14 +29,14 @@ struct TextLine {
 
 // One trace of a waveform monitor.
 struct MonitorTrace {
-  PixelArea area; // in the picture, and not empty
+  draw::PixelArea area; // in the picture, and not empty
   LevelOf channel;
   Ink ink;
   float scale; // light_scale() of its columns
 };
 struct Monitor {
-  PixelArea area; // in the picture
-  bool opaque;    // painted on black, else over the picture at half its brightness
+  draw::PixelArea area; // in the picture
+  bool opaque;          // painted on black, else over the picture at half its brightness
   uint32_t trace_count;
   MonitorTrace traces[3];
   uint32_t* counts; // device memory: kLevelCount numbers for each column of each trace
@@ -47,7 +47,7 @@ struct DrawKernels {
   // capture may be replayed.
   const char* (*upload)(void* stream, void* to, const void* from, uint64_t bytes);
   // Draws `*count` boxes, later ones over earlier ones; boxes and count are in device memory.
-  const char* (*boxes)(void* stream, const Box* boxes, const uint64_t* count, const BoxStyle& style,
+  const char* (*boxes)(void* stream, const Box* boxes, const uint64_t* count, const draw::BoxStyle& style,
                        const DevicePicture& picture);
   // Draws the caption's line for the index and time of `tick`, which is in device memory.
   const char* (*text)(void* stream, const TextLine& line, const mr_device_tick* tick, const DevicePicture& picture);

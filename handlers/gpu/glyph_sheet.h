@@ -12,7 +12,7 @@
 #include "handlers/gpu/both.h"
 #include "handlers/gpu/rounded_product.h"
 
-namespace millrace::handlers::gpu {
+namespace millrace::handlers::draw {
 
 struct SheetGlyph {
   int32_t left, top; // the mask's offset from pen and baseline; top is upwards
@@ -115,7 +115,7 @@ struct LineWriter {
     const double size = number < 0 ? -number : number;
     if (!(size < 1e15)) return put(kGlyphOfMinus);
     auto whole = static_cast<uint64_t>(size);
-    const double hundredths = rounded_product(size - static_cast<double>(whole), 100.0);
+    const double hundredths = gpu::rounded_product(size - static_cast<double>(whole), 100.0);
     auto part = static_cast<uint64_t>(hundredths + 0.5);
     if (part == 100) ++whole, part = 0;
     if (number < 0 && whole + part > 0) put(kGlyphOfMinus);
@@ -164,4 +164,4 @@ MR_BOTH inline uint32_t fill_line(const LineText& text, uint64_t index, int64_t 
   return writer.count;
 }
 
-} // namespace millrace::handlers::gpu
+} // namespace millrace::handlers::draw

@@ -67,7 +67,7 @@ TEST_CASE("boxes are framed and labelled as on the CPU, whichever lies over whic
           BoxSettings settings;
           settings.size = 12;
           settings.labels = labels;
-          gpu::BoxStyle style = box_style(settings, pixel, glyphs, digits, sheet.data());
+          draw::BoxStyle style = box_style(settings, pixel, glyphs, digits, sheet.data());
           if (!labels) style.ascent = style.descent = 0;
           gpu::check(kernels.boxes(on_gpu::kStream, static_cast<const Box*>(table.data()),
                                    static_cast<const uint64_t*>(device_count.data()), style, device));
@@ -186,7 +186,7 @@ TEST_CASE("a waveform monitor shows what it shows on the CPU") {
         const Color inks[] = {{255, 0, 0}, {0, 255, 0}, {0, 0, 255}};
         const uint32_t traces = mode == "luma" || (gray && !parade) ? 1 : 3;
         for (uint32_t t = 0; t < traces; ++t) {
-          gpu::PixelArea part = monitor.area;
+          draw::PixelArea part = monitor.area;
           if (parade)
             part.left = static_cast<int32_t>(width * t / 3), part.right = static_cast<int32_t>(width * (t + 1) / 3);
           if (part.left >= part.right) continue;

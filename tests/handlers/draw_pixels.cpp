@@ -42,17 +42,17 @@ TEST_CASE("the marks of boxes, the last one first, are what draw.boxes paints") 
 
       const GlyphSet glyphs("", 11);
       const PackedSheet digits(glyphs, "0123456789");
-      const gpu::BoxStyle style =
+      const draw::BoxStyle style =
           box_style({std::stol(thickness), 11, true}, pixel, glyphs, digits, digits.bytes().data());
       const ImageSpan made = picture.image();
       for (int32_t y = 0; y < 61; ++y)
         for (int32_t x = 0; x < 97; ++x)
           for (size_t i = boxes.size(); i-- > 0;) {
-            if (!gpu::drawable(boxes[i])) continue;
-            const gpu::BoxMark mark = gpu::mark_of(boxes[i], style);
+            if (!draw::drawable(boxes[i])) continue;
+            const draw::BoxMark mark = draw::mark_of(boxes[i], style);
             uint8_t* at = made.row(uint32_t(y)) + uint32_t(x) * bytes_per_pixel(pixel);
-            if (!gpu::paint_mark(mark, style, x, y, at)) continue;
-            REQUIRE(gpu::touches(mark, {x, y, x + 1, y + 1}));
+            if (!draw::paint_mark(mark, style, x, y, at)) continue;
+            REQUIRE(draw::touches(mark, {x, y, x + 1, y + 1}));
             break;
           }
       CHECK(same_pixels(made, result.image("video")));
@@ -64,12 +64,12 @@ TEST_CASE("a packed caption is the line that draw.text writes, whatever index an
   const Caption caption(text);
   const GlyphSet glyphs("", 20, text);
   const PackedSheet packed(glyphs, caption);
-  const gpu::GlyphSheet sheet = packed.sheet(packed.bytes().data());
+  const draw::GlyphSheet sheet = packed.sheet(packed.bytes().data());
   for (const auto& [index, time] :
        {std::pair<uint64_t, int64_t>{0, 0}, {9, 61'001'000'000}, {10, -3'723'004'999'999}, {~uint64_t{0}, INT64_MAX}}) {
-    std::vector<uint16_t> line(gpu::kLineGlyphsMax);
-    line.resize(gpu::fill_line({packed.caption(packed.bytes().data()), packed.caption_count(), nullptr, nullptr}, index,
-                               time, line.data()));
+    std::vector<uint16_t> line(draw::kLineGlyphsMax);
+    line.resize(draw::fill_line({packed.caption(packed.bytes().data()), packed.caption_count(), nullptr, nullptr},
+                                index, time, line.data()));
     Caption words(text);
     const std::string_view wanted = words.line(index, time);
     int64_t width = 0;
@@ -83,7 +83,7 @@ TEST_CASE("a packed caption is the line that draw.text writes, whatever index an
     for (uint16_t glyph : line) {
       for (int32_t y = 25 - packed.top(); y < 25 + packed.bottom(); ++y)
         for (int32_t x = 0; x < 600; ++x) {
-          const uint32_t coverage = gpu::coverage_at(sheet, glyph, pen, 25, x, y);
+          const uint32_t coverage = draw::coverage_at(sheet, glyph, pen, 25, x, y);
           if (coverage > 0 && y >= 0 && y < 40) blend(by_pixel.span().row(uint32_t(y)) + x, ink, coverage);
         }
       pen += sheet.glyphs[glyph].advance;
@@ -97,9 +97,9 @@ TEST_CASE("the longest caption has room in a line") {
   while (text.size() + 6 <= Caption::kTextMax) text += "{time}";
   const GlyphSet glyphs("", 8);
   const PackedSheet packed(glyphs, Caption(text));
-  std::vector<uint16_t> line(gpu::kLineGlyphsMax);
-  const uint32_t count = gpu::fill_line(
+  std::vector<uint16_t> line(draw::kLineGlyphsMax);
+  const uint32_t count = draw::fill_line(
       {packed.caption(packed.bytes().data()), packed.caption_count(), nullptr, nullptr}, 0, INT64_MIN + 1, line.data());
-  CHECK(count <= gpu::kLineGlyphsMax);
+  CHECK(count <= draw::kLineGlyphsMax);
   CHECK(count == Caption(text).line(0, INT64_MIN + 1).size());
 }

@@ -146,7 +146,7 @@ TEST_CASE("a caption shows how many records there are and fields of the first, a
                                                 CaptionSource{"records", false, nullptr}};
   Caption caption("{boxes.count}: {boxes.x} {boxes.score} {boxes.label} {boxes.id}", sources);
   const auto line = [&](const Value& value) {
-    const gpu::LineRecords records = value ? gpu::LineRecords{&value.raw(), value.data()} : gpu::LineRecords{};
+    const draw::LineRecords records = value ? draw::LineRecords{&value.raw(), value.data()} : draw::LineRecords{};
     return std::string(caption.line(0, 0, {&records, 1}));
   };
   CHECK(line(testing::records<Box>({{-3.126f, 0, 1, 1, 0.995f, -2, INT64_MIN}, {9, 9, 9, 9, 1, 1, 1}})) ==
@@ -158,7 +158,7 @@ TEST_CASE("a caption shows how many records there are and fields of the first, a
   CHECK_THROWS_WITH(Caption("{records.count}", sources),
                     "the text has '{records.count}', and nothing is joined to the input records");
   std::string many;
-  for (uint32_t i = 0; i <= gpu::kValuePlacesMax; ++i) many += "{boxes.x}";
+  for (uint32_t i = 0; i <= draw::kValuePlacesMax; ++i) many += "{boxes.x}";
   CHECK_THROWS_WITH(Caption(many, sources), "the text shows more than 16 numbers of records");
 }
 

@@ -79,19 +79,19 @@ const char* upload(void*, void* to, const void* from, uint64_t bytes) {
   return nullptr;
 }
 
-const char* boxes(void*, const Box* boxes, const uint64_t* count, const gpu::BoxStyle& style,
+const char* boxes(void*, const Box* boxes, const uint64_t* count, const draw::BoxStyle& style,
                   const gpu::DevicePicture& picture) {
   each_pixel(picture, [&](int32_t x, int32_t y, uint8_t* pixel) {
     for (uint64_t i = *count; i-- > 0;)
-      if (gpu::drawable(boxes[i]) && gpu::paint_mark(gpu::mark_of(boxes[i], style), style, x, y, pixel)) return;
+      if (draw::drawable(boxes[i]) && draw::paint_mark(draw::mark_of(boxes[i], style), style, x, y, pixel)) return;
   });
   return nullptr;
 }
 
 const char* text(void*, const gpu::TextLine& line, const mr_device_tick* tick, const gpu::DevicePicture& picture) {
-  std::vector<uint16_t> glyphs(gpu::kLineGlyphsMax);
-  glyphs.resize(gpu::fill_line({line.caption, line.caption_count, line.values, line.records}, tick->index,
-                               tick->media_time_ns, glyphs.data()));
+  std::vector<uint16_t> glyphs(draw::kLineGlyphsMax);
+  glyphs.resize(draw::fill_line({line.caption, line.caption_count, line.values, line.records}, tick->index,
+                                tick->media_time_ns, glyphs.data()));
   int32_t width = 0;
   for (uint16_t glyph : glyphs) width += line.sheet.glyphs[glyph].advance;
   const int32_t left = line.x >= 0 ? line.x : static_cast<int32_t>(picture.image.width) + line.x - width;
@@ -105,7 +105,7 @@ const char* text(void*, const gpu::TextLine& line, const mr_device_tick* tick, c
     int32_t pen = left;
     for (uint16_t glyph : glyphs) {
       each_pixel(picture, [&](int32_t x, int32_t y, uint8_t* pixel) {
-        const uint32_t coverage = gpu::coverage_at(line.sheet, first + glyph, pen, line.baseline, x, y);
+        const uint32_t coverage = draw::coverage_at(line.sheet, first + glyph, pen, line.baseline, x, y);
         if (coverage > 0 && is_painted(y)) blend(pixel, ink, coverage);
       });
       pen += line.sheet.glyphs[glyph].advance;
