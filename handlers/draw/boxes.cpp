@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <cinttypes>
 #include <cstdio>
-#include <stdexcept>
 
 #include "handlers/draw/box_style.h"
 #include "handlers/draw/glyphs.h"
@@ -35,18 +34,12 @@ class Boxes final : public Handler {
   }
 
   void configure(const Formats&) override {
-    if (!labels_ || !sheet_.bytes().empty()) return;
-    try {
-      sheet_ = PackedSheet(GlyphSet(*font_, static_cast<uint32_t>(*size_)), "0123456789");
-    } catch (const std::runtime_error&) {
-      // start() reports a missing font; it needs the font only for labels.
-    }
+    make_digits();
     needs_scratch(sheet_.bytes().size());
   }
 
-  void start() override {
-    if (labels_) glyphs_ = GlyphSet(*font_, static_cast<uint32_t>(*size_));
-  }
+  // An instance that is made while the run goes on is started even if configure() refused.
+  void start() override { make_digits(); }
 
   void process(Tick& tick, Cpu&) {
     const ImageSpan picture = out_.modify(tick, video_);
@@ -72,6 +65,13 @@ class Boxes final : public Handler {
   }
 
  private:
+  // Throws std::runtime_error if the font is missing. Without labels no font is needed.
+  void make_digits() {
+    if (!labels_ || !sheet_.bytes().empty()) return;
+    glyphs_ = GlyphSet(*font_, static_cast<uint32_t>(*size_));
+    sheet_ = PackedSheet(glyphs_, "0123456789");
+  }
+
   static Rectangle rectangle(const draw::PixelArea& area) { return {area.left, area.top, area.right, area.bottom}; }
 
   // `copied` is the address of sheet_'s bytes in the memory of the host or device that draws.

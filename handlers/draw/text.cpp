@@ -71,12 +71,8 @@ class Text final : public Handler {
         CaptionSource{"records", records_.connected(), formats.in(records_).records}};
     caption_ = Caption(*text_, sources);
     if (!sheet_.bytes().empty()) return;
-    try {
-      make_glyphs();
-      sheet_ = PackedSheet(glyphs_, caption_, outline_->empty() ? nullptr : &outlines_);
-    } catch (const std::runtime_error&) {
-      // start() reports a missing font: it makes the glyphs again.
-    }
+    make_glyphs();
+    sheet_ = PackedSheet(glyphs_, caption_, outline_->empty() ? nullptr : &outlines_);
     needs_scratch(sheet_.bytes().size());
   }
 
@@ -84,7 +80,8 @@ class Text final : public Handler {
     ink_color_ = parse_color(*color_).value_or(Color{});
     box_color_ = parse_color(*box_).value_or(Color{});
     outline_color_ = parse_color(*outline_).value_or(Color{});
-    make_glyphs();
+    // An instance that is made while the run goes on is started even if configure() refused.
+    if (sheet_.bytes().empty()) make_glyphs();
     if (!glyphs_.missing().empty())
       log(MR_LOG_WARNING, "no font of this machine has " + quoted_letters(glyphs_.missing()) +
                               ": an empty box is drawn instead; a font file that has them: font=FILE");
@@ -145,6 +142,7 @@ class Text final : public Handler {
     throw std::invalid_argument(name + " '" + color + "' is neither \"#rrggbb\" nor \"#rrggbbaa\"");
   }
 
+  // Throws std::runtime_error if the font is missing.
   void make_glyphs() {
     glyphs_ = GlyphSet(*font_, static_cast<uint32_t>(*size_), *text_);
     if (!outline_->empty()) outlines_ = glyphs_.outlined(static_cast<uint32_t>(*outline_width_));

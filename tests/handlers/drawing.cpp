@@ -329,7 +329,7 @@ TEST_CASE("draw.text shows fields of records of a type that it does not know" * 
   CHECK(drawn_text("{records.per_second} in {records.count}", true) == drawn_text("12.50 in 1", false));
 }
 
-TEST_CASE("a font that is not there, or is none, is told before the first tick") {
+TEST_CASE("a font that is not there, or is none, is refused when the plan is made") {
   for (const char* type : {"draw.text", "draw.boxes"}) {
     TableTest missing(builtin(type), {{"font", "/no/such/font.ttf"}});
     missing.input("video", testing::image(Pixel::rgb8, 8, 8));
