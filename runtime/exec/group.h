@@ -1,4 +1,4 @@
-// Groups of handlers that work item by item, for all streams of a set (group.cpp).
+// Groups of handlers that work item by item, for all streams of a set (give.cpp, fire.cpp, deal.cpp).
 //
 //   GiveRun    in a stream's pace: puts the tick's inputs into the collector as an item
 //   the head   of the group's pace: asks the collector for a firing, and lays its items out as ordinals of the pace
@@ -27,6 +27,14 @@ namespace millrace::exec {
 struct GroupRun;
 struct HandlerLife;
 
+// How a stream stands to its group's collector.
+enum class Membership : uint8_t {
+  outside, // it has given nothing yet
+  inside,
+  leaving, // it has ended: the collector forgets it when its next epoch gives an item
+  over     // it gives nothing any more
+};
+
 struct GiveRun : StepRun {
   StepResult advance(uint64_t ordinal) override;
 
@@ -42,7 +50,7 @@ struct GiveRun : StepRun {
   // any, under the group's mutex
   std::vector<std::vector<Slot>> items; // [ordinal & mask] the inputs of items that are inside; held
   std::vector<uint64_t> owed;           // ordinals of items that are inside, in their order; at most the allowance
-  bool is_in_collector = false, has_left = false, is_over = false;
+  Membership membership = Membership::outside;
   // The first ordinal whose outputs are not settled; UINT64_MAX: none.
   std::atomic<uint64_t> oldest_owed{UINT64_MAX};
 };
@@ -63,7 +71,7 @@ struct GroupRun {
   struct FiringPlace {
     uint32_t count = 0;  // items
     uint32_t slot = 0;   // the collector's
-    uint64_t errors = 0; // its handlers had so many before
+    uint64_t errors = 0; // errors() before it
   };
 
   // built
@@ -92,6 +100,7 @@ struct GroupRun {
 
   ItemPlace& item(uint64_t ordinal);
   FiringPlace& firing(uint64_t first);
+  uint64_t errors() const; // so far, by all its handlers
 };
 
 // The time between two items of a stream; 0: not known, or as fast as it goes.
@@ -105,6 +114,8 @@ bool admit_firing(PaceRun& pace);
 void check_batch_change(const RunState& run, const plan::HandlerPlan& handler, const ParamChange& change);
 // Takes in the changes that were admitted for the next firing (B16).
 void take_batch_changes(GroupRun& group);
+// The item's outputs are settled: it is no longer inside. Called under the group's mutex.
+void settle_item(GiveRun& give, uint64_t ordinal);
 // The stream gives no more, for good or until its next epoch.
 void leave_group(GiveRun& give, bool for_good);
 

@@ -154,19 +154,13 @@ bool Reader::start_source() {
   return is_up;
 }
 
-// The head may have found nothing and look no more by itself.
-void Reader::tell_head() {
-  step_.pace->idle_until_ns.store(INT64_MIN, std::memory_order_release);
-  step_.run->notify(*step_.pace);
-}
-
 void Reader::loop() {
   RunState& run = *step_.run;
   const ClockRun& clock = *step_.pace->clock;
   const SignalStack stack(run.options.explain_crashes);
   const plugin::UnderWayScope here({&name_call_apart, &step_});
   const bool is_up = start_source();
-  tell_head();
+  run.wake_head(*step_.pace);
   std::unique_lock lock(mutex_);
   while (is_up) {
     changed_.wait(lock, [&] { return stopping_ || has_room(); });
@@ -202,13 +196,13 @@ void Reader::loop() {
     add(std::move(read));
     ++info_.index;
     lock.unlock();
-    if (step_.pace->clock->plan->mode != graph::ClockMode::realtime) tell_head(); // else the head looks at its beats
+    if (clock.plan->mode != graph::ClockMode::realtime) run.wake_head(*step_.pace); // else it looks at its beats
     lock.lock();
   }
   ended_ = left_ = true;
   changed_.notify_all();
   lock.unlock();
-  tell_head();
+  run.wake_head(*step_.pace);
 }
 
 } // namespace millrace::exec

@@ -58,7 +58,6 @@ class Reader {
   void begin();
   void loop();
   bool start_source();
-  void tell_head();
   bool has_room();
   void add(Read read);
 

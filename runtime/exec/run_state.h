@@ -10,6 +10,7 @@
 #include <memory>
 #include <mutex>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "device/device.h"
@@ -95,8 +96,10 @@ class RunState {
     std::shared_ptr<Request> request = nullptr; // null: nobody asks when it is taken, or its tick has begun
     size_t number = 0;                          // in `changes`: how many were admitted before it
   };
-  // True for a value of `batch:`, which concerns the handler's group.
-  static bool is_of_group(const Change& change) { return change.param.starts_with("batch."); }
+  // True for a value of `batch:`, as `millrace set` names it; for `batch` alone too, which is then refused as such.
+  static bool is_of_batch(std::string_view param) { return param == "batch" || param.starts_with("batch."); }
+  // True if the change concerns the handler's group.
+  static bool is_of_group(const Change& change) { return is_of_batch(change.param); }
   // Changes for handlers on other nodes, as this node gave or heard them: the last one of each parameter, by number.
   struct ClockChanges {
     uint32_t epoch = 0; // the last change's, as the number
@@ -106,10 +109,10 @@ class RunState {
   std::mutex changes_mutex;
   std::map<uint32_t, ClockChanges> live_changes; // by clock
   std::vector<Change> requested;                 // their tick has not come
-  std::vector<Change> changes; // by number, so that those of one clock come by index; without those that are taken in
-  std::atomic<size_t> changes_admitted{0};  // head, under changes_mutex: how many there have been
-  std::atomic<bool> changes_waiting{false}; // any, under changes_mutex
-  std::atomic<bool> changes_untold{false};  // head, under changes_mutex: one in `changes` still has its request
+  std::vector<Change> changes;                   // sorted by number; changes that every handler has applied are removed
+  std::atomic<size_t> changes_admitted{0};       // head, under changes_mutex: how many there have been
+  std::atomic<bool> changes_waiting{false};      // any, under changes_mutex
+  std::atomic<bool> changes_untold{false};       // head, under changes_mutex: one in `changes` still has its request
 
   // built, and start. The trace. Each ring has one writer, except those of devices: any thread that waits may run a
   // device's bodies, so those rings are written under `device_traces`.
@@ -127,6 +130,11 @@ class RunState {
   }
   void notify(const PaceRun& pace) {
     if (several_threads) wakeup.ring(*pace.cluster, nullptr);
+  }
+  // Makes the head of the pace look at once, although it found nothing to do before.
+  void wake_head(PaceRun& pace) {
+    pace.idle_until_ns.store(INT64_MIN, std::memory_order_release);
+    notify(pace);
   }
   void notify_all() { wakeup.bells->ring_all(); }
   void stop() {
