@@ -98,7 +98,7 @@ std::vector<RunState::Change> check_changes(const RunState& run, const std::vect
     for (const uint32_t index : find_handlers(run, change.handler)) {
       const plan::HandlerPlan& handler = plan.handlers[index];
       const plugin::HandlerInfo& info = plan.type_of(handler);
-      if (change.param.starts_with("batch")) {
+      if (RunState::is_of_batch(change.param)) {
         check_batch_change(run, handler, change);
         checked.push_back({index, change.param, change.text, UINT64_MAX});
         continue;
@@ -164,8 +164,8 @@ namespace {
 
 using Requests = std::vector<std::shared_ptr<RunState::Request>>;
 
-// The change takes effect on that tick of its clock; kNoTickTook: on none. Adds its request to `done` once every clock
-// has said so. Under changes_mutex.
+// Records that tick `index` of the clock took the change (kNoTickTook: no tick will). Adds the request to `done` once
+// every clock has said so. Under changes_mutex.
 void note_taken(const RunState& run, RunState::Change& change, uint64_t index, Requests& done) {
   const auto request = std::exchange(change.request, nullptr);
   if (!request) return;

@@ -51,6 +51,7 @@ struct Asks final : Handler {
   Output<Tensor> out{*this, "out", forward(in)};
   Param<std::string> stream{*this, "stream", "", "the handler's"};
   Param<std::string> font{*this, "font", "", "a file that it would read", reads_path, live};
+  Param<int64_t> batchsize{*this, "batchsize", 1, "a number whose name begins as `batch:` does", live};
   void process(Tick& tick, Cpu&) {
     if (*stream == "b" && tick.index() == 2 && at_tick_2_of_b) at_tick_2_of_b();
     out.forward(tick, in);
@@ -246,6 +247,20 @@ TEST_CASE(
     REQUIRE(refused.notes.size() == 1);
     CHECK(refused.notes[0] == "its clock begins its ticks on node \"edge\"");
   }
+}
+
+TEST_CASE("a live parameter whose name begins with \"batch\" is the handler's own") {
+  Pipeline p("t.count name=source count=0 ! c.asks name=asks ! t.sink name=sink log=batchsize");
+  Setup setup;
+  setup.more = &asking_plugin();
+  Compiled compiled(p, setup);
+  compiled.live().start();
+  CHECK(refused_change(compiled, "asks", "batchsize", "2").code == 0);
+  CHECK(refused_change(compiled, "asks", "batchsizes", "2").nearest == "batchsize");
+  CHECK(refused_change(compiled, "asks", "batch", "2").code == code::parameter_not_live);
+  CHECK(refused_change(compiled, "asks", "batch.size", "2").code == code::parameter_not_live);
+  compiled.live().stop();
+  CHECK(compiled.wait().ok);
 }
 
 TEST_CASE("a live value names no file outside of the folder that the run is confined to") {
