@@ -242,7 +242,7 @@ bool change_live(BodyRun& step, uint64_t ordinal) {
 }
 
 void leave_fence(StepRun& step, uint64_t ordinal, const device::Fence& fence) {
-  step.run->note_submitted(step, ordinal, fence);
+  step.run->submissions[step.plan->domain]->record(step, ordinal, fence);
   step.run->await_submitted(step, ordinal, fence);
   step.on.fences[ordinal & step.pace->mask] = fence;
   step.on.last_fence = fence;

@@ -311,7 +311,7 @@ void make_streams(RunState& run) {
   for (const plan::Segment& segment : run.epoch.plan.segments)
     if (segment.heavy && !run.submitting[segment.domain])
       run.submitting[segment.domain] = std::make_unique<std::mutex>();
-  for (uint32_t d = 1; d < count && count > 2; ++d)
+  for (uint32_t d = RunState::kFirstAccelerator; d < count && count > 2; ++d)
     if (run.enqueuing[d]) run.followed.push_back(run.devices[d]);
 }
 

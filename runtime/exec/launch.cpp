@@ -164,7 +164,7 @@ void launch_calls(RegionRun& region, uint64_t ordinal) {
   for (RegionInput& entry : region.entries) // first, since an exit may be written over an entry
     entry.header = entry.input->output->at(ordinal).value->header;
   for (const RegionOutput& exit : region.exits) settle_exit(region, exit, ordinal, fence);
-  first.run->note_submitted(first, ordinal, fence);
+  first.run->submissions[first.plan->domain]->record(first, ordinal, fence);
   first.segment->fences[ordinal & first.pace->mask] = fence;
   for (BodyRun* step : region.stamped) step->on.fences[ordinal & step->pace->mask] = fence;
   for (BodyRun* step : region.steps) {

@@ -232,7 +232,7 @@ void report_devices(const RunState& run, Report& report) {
     out.p99_us = us(region->times.quantile_ns(0.99));
     report.regions.push_back(out);
   }
-  for (size_t d = 1; d < run.devices.size(); ++d) {
+  for (uint32_t d = RunState::kFirstAccelerator; d < run.devices.size(); ++d) {
     DeviceReport out{epoch.plan.domains[d].name, run.devices[d]->gauges(), run.devices[d]->driver_calls()};
     if (!out.gauges.empty() || !out.driver_calls.empty()) report.devices.push_back(out);
   }

@@ -72,10 +72,12 @@ using ChangesTaken = std::function<void(const std::vector<TickOfClock>&)>;
 
 // A failure that ends a run (2.6): no handler is called on ticks of the clock that are later than the index. All ones:
 // it belongs to no tick.
+// FailureRecord::index of a failure that concerns no tick in particular.
+inline constexpr uint64_t kWholeRun = UINT64_MAX;
 struct FailureRecord {
   Error error;
-  uint32_t clock = 0; // index into Plan::clocks
-  uint64_t index = 0;
+  uint32_t clock = 0;     // index into Plan::clocks
+  uint64_t index = 0;     // the tick's
   bool of_stream = false; // it ends the stream of the clock, and the run goes on (B11)
   std::string node{};     // of_stream: the node on which it happened; "": this one
   uint32_t epoch = 0;     // of_stream: the tick's. It is no failure of a later one

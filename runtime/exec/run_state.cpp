@@ -2,6 +2,7 @@
 #include "exec/run_state.h"
 
 #include <algorithm>
+#include <chrono>
 #include <string>
 #include <thread>
 #include <utility>
@@ -20,6 +21,13 @@
 #include "plan/refusal.h"
 
 namespace millrace::exec {
+
+namespace {
+
+// Work still running after this long is declared stuck.
+constexpr std::chrono::milliseconds kStuckAfter{500};
+
+} // namespace
 
 Epoch::Epoch(const plan::Plan& the_plan, const graph::Graph& the_graph) : plan(the_plan), graph(the_graph) {}
 Epoch::~Epoch() = default;
@@ -49,7 +57,8 @@ RunState::RunState(const plan::Plan& the_plan, const graph::Graph& the_graph, pl
   for (size_t c = 0; c < plan.clocks.size(); ++c) clocks.push_back(std::make_unique<ClockRun>());
   for (uint32_t w = 0; w < plan.threads; ++w)
     add_trace((w < plan.workers ? "worker " : "thread ") + std::to_string(w)); // the first rings, by worker
-  for (size_t d = 0; d < devices.size(); ++d) submissions_.push_back(d ? std::make_unique<Submissions>() : nullptr);
+  submissions.resize(devices.size());
+  for (uint32_t d = kFirstAccelerator; d < devices.size(); ++d) submissions[d] = std::make_unique<Submissions>();
 }
 
 RunState::~RunState() {
@@ -163,13 +172,47 @@ void RunState::trace_on_device(StepRun& step, const mr_tick_info& info, TraceKin
   step.trace->add({begin, end, info.trace_id, step.index, kind});
 }
 
+void RunState::await_submitted(const StepRun& step, uint64_t ordinal, const device::Fence& fence) {
+  if (!options.sync_devices || is_virtual) return;
+  device::Device& device = *step.on.device;
+  const int64_t begin = monotonic.now_ns();
+  while (!fence.done()) {
+    device.watch(); // a device whose words move by themselves looks for errors only when asked to
+    if (!device.force(fence)) std::this_thread::yield();
+    if (monotonic.now_ns() - begin > options.device_patience_ns)
+      device.declare_lost(words_of_work(*this, step) + " did not finish tick " +
+                          std::to_string(step.pace->info(ordinal).index));
+  }
+  if (device.failed()) watch_device(step.plan->domain);
+}
+
+bool RunState::has_stuck_devices() const {
+  const auto stuck = [&] {
+    return std::any_of(devices.begin(), devices.end(), [](const device::Device* device) { return device->is_stuck(); });
+  };
+  const auto until = std::chrono::steady_clock::now() + kStuckAfter;
+  while (stuck() && std::chrono::steady_clock::now() < until) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  return stuck();
+}
+
+void RunState::watch_devices() {
+  for (uint32_t d = kFirstAccelerator; d < devices.size(); ++d) watch_device(d);
+}
+
+void RunState::watch_device(uint32_t d) {
+  const device::DeviceStatus status = devices[d]->status();
+  if (status.ok()) return;
+  const std::string what = " is lost: " + status.sentence + submissions[d]->under_way(*this, *devices[d]);
+  fail(Error{code::device_lost, epoch.plan.domains[d].name + what, {}, {}, "", ""}, 0, kWholeRun);
+}
+
 void RunState::await_devices() {
-  for (size_t d = 1; d < devices.size(); ++d) {
+  for (uint32_t d = kFirstAccelerator; d < devices.size(); ++d) {
     const int64_t begin = monotonic.now_ns();
     for (device::Stream* stream : streams[d]) {
       while (stream->completed.load(std::memory_order_acquire) < stream->issued) {
         bool moved = false;
-        for (size_t other = 1; other < devices.size(); ++other) moved = devices[other]->force_any() || moved;
+        for (device::Device* device : accelerators()) moved = device->force_any() || moved;
         if (!moved) std::this_thread::yield();
         if (monotonic.now_ns() - begin > options.device_patience_ns)
           devices[d]->declare_lost("it did not finish what it was given");

@@ -2,13 +2,13 @@
 // run.h drives it. The words that say which thread writes a field are those of state.h.
 #pragma once
 
-#include <array>
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <map>
 #include <memory>
 #include <mutex>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -19,6 +19,7 @@
 #include "exec/crossing.h"
 #include "exec/epoch.h"
 #include "exec/run.h"
+#include "exec/submissions.h"
 #include "observe/trace.h"
 
 namespace millrace::exec {
@@ -38,7 +39,9 @@ class RunState {
   // built
   plan::Handlers& live;
   RunOptions options;
-  std::vector<device::Device*> devices; // by domain index
+  static constexpr uint32_t kFirstAccelerator = 1; // a domain index: those of a plan begin with this node's host
+  std::vector<device::Device*> devices;            // by domain index
+  std::span<device::Device* const> accelerators() const { return std::span(devices).subspan(kFirstAccelerator); }
   device::MonotonicTime monotonic;
   const device::Timeline* time;
   bool is_virtual = false;
@@ -53,6 +56,7 @@ class RunState {
   // By domain index. The thread that advances a segment of that device holds the mutex, except while it calls a body
   // that keeps the host busy. Null: only one thread submits there.
   std::vector<std::unique_ptr<std::mutex>> submitting;
+  std::vector<std::unique_ptr<Submissions>> submissions; // by domain index; null for the host
   // Devices that another device may wait for, which goes on although they failed: those whose bodies enqueue, if there
   // are several devices.
   std::vector<const device::Device*> followed;
@@ -171,8 +175,6 @@ class RunState {
   // Releases every block that is still held. Called after the last tick, when nothing reads any more and no worker
   // runs.
   void release_all_blocks();
-  // Notes what was just submitted, so that it can be named if the device fails.
-  void note_submitted(const StepRun& step, uint64_t ordinal, const device::Fence& fence);
   // With RunOptions::sync_devices: waits until the submission is done or the device has failed.
   void await_submitted(const StepRun& step, uint64_t ordinal, const device::Fence& fence);
   // True if the handler's device was given up with work still under way: the handler is not called any more.
@@ -185,19 +187,6 @@ class RunState {
 
  private:
   std::atomic<int64_t> begin_ns_; // built, or head: of the first clock that begins
-  // claimer of a device's segment, under `submitting` if several threads submit. The latest submissions to each device,
-  // on all its streams together; there is room for more than are ever under way.
-  static constexpr size_t kSubmissions = 512;
-  struct Submission {
-    std::atomic<const StepRun*> step{nullptr};
-    std::atomic<uint64_t> tick{0}, sequence{0};
-  };
-  struct Submissions {
-    std::array<Submission, kSubmissions> latest;
-    size_t count = 0; // the submitting thread's
-  };
-  std::vector<std::unique_ptr<Submissions>> submissions_; // by domain index
-  std::string words_under_way(uint32_t domain) const;
 };
 
 // True if no more ticks come because the run, or the stream of the clock, has failed.

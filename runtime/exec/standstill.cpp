@@ -15,7 +15,7 @@ namespace millrace::exec {
 
 namespace {
 
-// If no call is under way and nothing has moved for so long, ticks that are not through are taken to wait. A wrong
+// If no call is under way and nothing has moved for this long, unfinished ticks are assumed to be waiting. A wrong
 // guess does no harm: the second cut looks where steps stand only once the workers rest.
 constexpr int64_t kStillNs = 20'000'000;
 

@@ -46,7 +46,7 @@ bool move_segments(RunState& run, std::vector<SimulatedWorker>& workers) {
     moved = true;
     if (segment->busy_until_ns > now) worker->free_at_ns = segment->busy_until_ns;
   }
-  for (size_t d = 1; d < run.devices.size(); ++d) run.devices[d]->kick();
+  for (device::Device* device : run.accelerators()) device->kick();
   return moved;
 }
 

@@ -210,7 +210,7 @@ bool Workers::look(Worker& worker) {
 bool Workers::force_devices() {
   if (!run_.has_devices) return false;
   bool moved = false;
-  for (size_t d = 1; d < run_.devices.size(); ++d) moved = run_.devices[d]->force_any() || moved;
+  for (device::Device* device : run_.accelerators()) moved = device->force_any() || moved;
   return moved;
 }
 
@@ -269,7 +269,7 @@ bool Workers::sleep_once(Worker& worker) {
   worker.looked_ns = run_.now_ns();
   const int64_t slice = slice_ns(worker, worker.looked_ns);
   if (slice == 0 && !worker.own.empty()) // else it looks in time itself, or has nothing to wait for
-    for (size_t d = 1; d < run_.devices.size(); ++d) run_.devices[d]->watch();
+    for (device::Device* device : run_.accelerators()) device->watch();
   worker.looks = kOthersMask;
   if (look(worker)) {
     note_idle(worker);

@@ -286,7 +286,7 @@ exec::RunOptions Node::Work::run_options(const Decided& decided) {
       return; // no other node has to do with it
     fleet::RunFailure failure{record.error, name_, "", fleet::kNoTick, false};
     failure.error.notes.push_back("on node " + name_);
-    if (record.index != UINT64_MAX) {
+    if (record.index != exec::kWholeRun) {
       failure.clock = composition_->plan().clocks[record.clock].name;
       failure.index = record.index;
       failure.clock_epoch = record.epoch;
@@ -454,7 +454,7 @@ void Node::Work::fail(const fleet::RunFailure& failure) {
       std::find_if(clocks.begin(), clocks.end(), [&](const plan::Clock& one) { return one.name == failure.clock; });
   const bool has_tick = failure.index != fleet::kNoTick && clock != clocks.end();
   run_->fail(failure.error, has_tick ? static_cast<uint32_t>(clock - clocks.begin()) : 0,
-             has_tick ? failure.index : UINT64_MAX);
+             has_tick ? failure.index : exec::kWholeRun);
   if (failure.hopeless) run_->interrupt();
 }
 

@@ -159,7 +159,7 @@ TEST_CASE("1.2: a run that stands still fails once nothing can move, and says wh
   CHECK(of_still.error.what.find("h1 has not published what it owes (tick 0)") != std::string::npos);
   CHECK(of_still.seen_if_any("seen").empty());
   REQUIRE(told.size() == 1);
-  CHECK(told[0].index == UINT64_MAX); // no tick in particular
+  CHECK(told[0].index == exec::kWholeRun);
 }
 
 TEST_CASE("1.2: runs that stand still together fail each by itself, though they tell each other") {
@@ -170,7 +170,7 @@ TEST_CASE("1.2: runs that stand still together fail each by itself, though they 
     Setup setup = stage.setup(name);
     setup.options.on_failure = [&, other](const exec::FailureRecord&) {
       ++told;
-      runs[other]->fail(Error{code::handler_failed, "the other run failed", {}, {}, "", ""}, 0, UINT64_MAX);
+      runs[other]->fail(Error{code::handler_failed, "the other run failed", {}, {}, "", ""}, 0, exec::kWholeRun);
     };
     return setup;
   };
