@@ -1,5 +1,16 @@
 // Fires a handler on one tick: checks that its inputs are there, decides whether it fires, calls it, and settles its
 // outputs (semantics.md 2.1, 2.2, 2.4, 2.6).
+//
+// Five words decide how a call is made:
+//
+//   plain     of a step     it runs on the host and has no delays, fences, waits for readers, or holders
+//   short     of a handler  its median call is below kShortCallNs: only careful ticks read the clock around it
+//   tiny      of a handler  its median call is below kTinyCallNs: a row of such calls shares one look at the clock
+//   flat      of a step     plain and short, all inputs required, and nothing else has to be checked on each call
+//   careful   of a tick     it is timed, or a live change or a failure has to be looked at
+//
+//   a flat step on a tick that is not careful    run_flat(); if an input is missing, it does nothing and advance() runs
+//   all others                                   advance(): waits for the inputs, then call() with all its checks
 #include "exec/firing.h"
 
 #include <algorithm>
