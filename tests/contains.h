@@ -1,4 +1,4 @@
-// Whether a text says something.
+// A check that a text contains another.
 #pragma once
 
 #include <string>

@@ -1,4 +1,4 @@
-// What becomes of a file on a bad disk or a broken line.
+// Damages bytes as a bad disk or a broken line does.
 #pragma once
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// How a process ends that does what it should not: the act is done in a child, so that the test outlives it.
+// The end of a process that does what it should not: the act is done in a child process, which the test outlives.
 #pragma once
 
 #include <doctest/doctest.h>

@@ -1,5 +1,5 @@
-// What long loops try of their samples. The sanitizers' runs, which take many times as long, and the quick tests set
-// MILLRACE_PART to a percentage; all else tries all.
+// The share of their samples that long loops try. The sanitizers' runs, which take many times as long, and the quick
+// tests set MILLRACE_PART to a percentage; all else tries all.
 #pragma once
 
 #include <algorithm>

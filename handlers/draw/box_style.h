@@ -1,4 +1,4 @@
-// How draw.boxes draws with its settings, in the bytes of a pixel format.
+// The style of draw.boxes: its settings as colours and lengths, in the bytes of a pixel format.
 #pragma once
 
 #include "handlers/draw/glyphs.h"

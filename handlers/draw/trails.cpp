@@ -1,4 +1,4 @@
-// draw.trails: the ways that what is followed has come.
+// draw.trails: draws the path of each tracked object.
 #include <millrace/handler.h>
 
 #include <algorithm>

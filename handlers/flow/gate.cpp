@@ -1,4 +1,4 @@
-// flow.gate: lets values through, or does not.
+// flow.gate: lets values through while a condition holds.
 #include <millrace/handler.h>
 
 #include "handlers/flow/truth.h"

@@ -1,4 +1,4 @@
-// test.read: a reader that has to run in a given place.
+// test.read: reads values, and has to run on the host or on a device.
 #include <millrace/handler.h>
 
 namespace millrace::handlers {

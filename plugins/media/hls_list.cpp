@@ -1,4 +1,4 @@
-// A reader of the tags that say where the pictures are; see hls_list.h.
+// Reads the tags of an HLS list that name its segments; see hls_list.h.
 #include "plugins/media/hls_list.h"
 
 #include <algorithm>

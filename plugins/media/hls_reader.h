@@ -1,4 +1,4 @@
-// Stands between FFmpeg's HLS demuxer and its files, and knows of each segment if it came.
+// Opens files for FFmpeg's HLS demuxer, and records for each segment if it came.
 //
 // Problem. The demuxer takes a segment that is missing, empty or cut off for nothing to speak of, and goes on with the
 // next one. It ends with EOF if a list ends, if the server has gone, and if a live list has no new segment. It does not

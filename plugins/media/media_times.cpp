@@ -1,4 +1,4 @@
-// Mends container times; see media_times.h.
+// Corrects the times of containers; see media_times.h.
 #include "plugins/media/media_times.h"
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// Knows what containers tell of their ends; see segment_ends.h.
+// Decides by container where a segment may end; see segment_ends.h.
 #include "plugins/media/segment_ends.h"
 
 extern "C" {

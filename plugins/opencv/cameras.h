@@ -1,4 +1,4 @@
-// Lists a machine's cameras, and says why one cannot be used.
+// Lists a machine's cameras, and explains why one cannot be used.
 #pragma once
 
 #include <string>

@@ -1,4 +1,4 @@
-// Writes a whole file, and says why if that fails.
+// Writes a whole file, and gives the reason if that fails.
 #pragma once
 
 #include <span>

@@ -1,4 +1,4 @@
-// Asks the X server; see display.h.
+// Asks the X server for a display; see display.h.
 #include "plugins/opencv/display.h"
 
 #include <dlfcn.h>

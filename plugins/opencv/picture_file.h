@@ -1,4 +1,4 @@
-// Reads one picture file and says what is wrong with it.
+// Reads one picture file, and explains what is wrong with a file that cannot be read.
 #pragma once
 
 #include <span>

@@ -1,4 +1,4 @@
-// The limit by load, and the time at which waiting ends.
+// Computes the limit of a firing's size by the load, and the time at which waiting ends; see controller.h.
 #include "batch/controller.h"
 
 #include <algorithm>

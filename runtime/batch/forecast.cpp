@@ -1,4 +1,4 @@
-// Two firings that share a device, and the margin of their predictions.
+// Predicts the ends of firings that share a device, with a margin; see forecast.h.
 #include "batch/forecast.h"
 
 #include <algorithm>

@@ -1,4 +1,5 @@
-// When a firing will be over: the service curve, the firings under way, and how wrong such predictions were.
+// Forecasts when a firing will be over, from the service curve, the firings under way, and the errors of earlier
+// forecasts.
 //
 // Up to two firings are under way. Two share the device, each at the speed that the curve has for it (paired_speed), so
 // a second one delays the first.

@@ -1,4 +1,5 @@
-// Learning: samples by bucket, and the jump of all buckets.
+// Learns the times of firings from samples: bucket by bucket, and for all buckets at once after a jump; see
+// service_curve.h.
 #include "batch/service_curve.h"
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// The decisions of the rivals.
+// Implements the rules that others use for batches; see batch_rivals.h.
 #include "bench/batch_rivals.h"
 
 #include <algorithm>

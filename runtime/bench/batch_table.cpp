@@ -1,4 +1,4 @@
-// The rules that are compared, the cells, and the goals.
+// Makes the table of `millrace bench batch`: its rules, its cells and its goals; see batch_table.h.
 #include "bench/batch_table.h"
 
 #include <algorithm>

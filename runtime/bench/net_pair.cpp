@@ -1,4 +1,4 @@
-// The two ends of a crossing without a run, and the nodes around them.
+// Implements the two ends of a crossing that has no run, and the nodes that they are on; see net_pair.h.
 #include "bench/net_pair.h"
 
 #include <unistd.h>

@@ -1,4 +1,4 @@
-// Reads a declaration back as words: ports, bodies, traits, parameters.
+// Describes a handler type in words, from its declaration: ports, bodies, traits, parameters.
 #include "cli/describe.h"
 
 #include <fmt/format.h>

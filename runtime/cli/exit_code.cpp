@@ -1,4 +1,4 @@
-// The exit code of each family of errors.
+// Maps each family of errors to an exit code; see exit_code.h.
 #include "cli/exit_code.h"
 
 namespace millrace::cli {

@@ -1,4 +1,4 @@
-// `millrace handlers`, `inspect` and `explain`: what there is, and what it means.
+// `millrace handlers`, `inspect` and `explain`: list the handler types, describe one, and explain an error code.
 #include <fmt/format.h>
 
 #include <algorithm>

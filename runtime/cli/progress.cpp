@@ -1,4 +1,4 @@
-// The words of a run's progress and of its end.
+// Writes the lines about a run's progress and its end; see progress.h.
 #include "cli/progress.h"
 
 #include <fmt/format.h>

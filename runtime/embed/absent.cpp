@@ -1,4 +1,4 @@
-// Opens the sources of streams that are not there yet; see absent.h.
+// Tries again and again to open the sources of absent streams; see absent.h.
 #include "embed/absent.h"
 
 #include <algorithm>

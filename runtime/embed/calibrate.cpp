@@ -1,4 +1,4 @@
-// The measurements of calibrate.h.
+// Measures hops, launches and bodies; see calibrate.h.
 #include "embed/calibrate.h"
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// The least of all limits on this process's memory; see host_memory.h.
+// Takes the least of all limits on this process's memory; see host_memory.h.
 #include "embed/host_memory.h"
 
 #include <sys/resource.h>

@@ -1,4 +1,4 @@
-// Adds up the errors that two ticks began with, each by the clock of its own home; see align_error.h.
+// Adds up the clock errors of two ticks that `align` compares; see align_error.h.
 #include "exec/align_error.h"
 
 #include <algorithm>

@@ -1,4 +1,5 @@
-// By how much the media times may be wrong to each other that `align` compares (policy_step.cpp).
+// The largest error of the media times that an `align` edge compares, if two machines' clocks gave them
+// (policy_step.cpp).
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,4 @@
-// Bodies on devices: how one gets its inputs and blocks (prepare_body.cpp), and how it is submitted and settled
-// (body.cpp).
+// Bodies on devices: preparation of inputs and blocks (prepare_body.cpp), submission and settling (body.cpp).
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,5 @@
-// The memory of a run: an arena for each domain, the rings in it, and what they are called.
+// Makes the memory of a run: an arena for each domain, the rings in it, and the names of their blocks for error
+// messages.
 #include "exec/build.h"
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// Builds what steps read and wait for: inputs, and stamps of steps that other segments run.
+// Builds the inputs of steps, and the stamps by which they wait for steps of other segments.
 #include "exec/build.h"
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// Moves ticks between the channels of crossings and whoever carries them; see crossing.h.
+// Moves ticks between the channels of crossings and the link that carries them; see crossing.h.
 #include "exec/crossing.h"
 
 #include <algorithm>

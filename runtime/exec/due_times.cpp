@@ -1,4 +1,4 @@
-// Finds the exact times of values; see due_times.h.
+// Computes the exact due times of a source's values; see due_times.h.
 #include "exec/due_times.h"
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// When the values of a source are due, and which of those that are due a beat shows (semantics.md 1.4).
+// The due times of a source's values, and the choice of the value that a beat shows (semantics.md 1.4).
 //
 // Problem. A beat is a whole number of periods, cut to whole nanoseconds. A value's time was rounded by its container,
 // to a nanosecond at best and to a millisecond in Matroska. Compared as they are, every third picture of a film of 30 a

@@ -1,5 +1,4 @@
-// Failures of handlers: how they are counted and told, and what a handler's on_error policy does about them
-// (failure.cpp; semantics.md 2.6).
+// Failures of handlers: counting and reporting them, and the handler's on_error policy (failure.cpp; semantics.md 2.6).
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,5 @@
-// The feeds of far paces: ticks that wait there, and ticks that find no room. Private to runtime/exec.
+// The feeds of far paces: queues of ticks that came from other nodes or stages, and the drops when one is full. Private
+// to runtime/exec.
 #pragma once
 
 #include <cstdint>

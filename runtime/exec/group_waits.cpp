@@ -1,4 +1,4 @@
-// Says what groups wait for; see group_waits.h.
+// Describes in words what a group waits for; see group_waits.h.
 #include "exec/group_waits.h"
 
 #include <mutex>

@@ -1,4 +1,4 @@
-// Words for what groups wait for, for the lines that say why nothing moves (monitor.cpp).
+// Descriptions of what a group waits for, for the monitor's lines about a run that stands still (monitor.cpp).
 #pragma once
 
 #include <cstdint>

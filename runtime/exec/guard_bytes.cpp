@@ -1,4 +1,4 @@
-// Lays guards after blocks and looks at them; see guard_bytes.h.
+// Writes guard bytes after blocks and checks them; see guard_bytes.h.
 #include "exec/guard_bytes.h"
 
 #include <algorithm>

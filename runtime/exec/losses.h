@@ -1,4 +1,4 @@
-// The values that did not get to their readers, by cause, as they have been counted so far. Any thread may ask.
+// Counts of values that did not reach their readers, by edge and cause, so far. Any thread may ask.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-// Measures how long an empty span takes: that time is subtracted from what is measured of bodies.
+// Measures the cost of an empty timing span, which is subtracted from the measured times of bodies.
 #include <algorithm>
 #include <thread>
 #include <vector>

@@ -1,5 +1,5 @@
-// Firings that publish later: what a handler owes, when it is drained, and which publications are refused (semantics.md
-// 2.4, 8.4).
+// Settles firings that are published later: draining of handlers that owe some, and refusal of publications that come
+// too late (semantics.md 2.4, 8.4).
 #include "exec/pending.h"
 
 #include <fmt/format.h>

@@ -1,4 +1,4 @@
-// Firings that publish later: what a handler owes, and when it gives it (pending.cpp; semantics.md 2.4, 8.4).
+// Firings that are published later, which their handler owes until then (pending.cpp; semantics.md 2.4, 8.4).
 #pragma once
 
 #include <cstdint>

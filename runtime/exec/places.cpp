@@ -1,4 +1,4 @@
-// Lets streams come and go; see places.h.
+// Adds streams to a run and removes them; see places.h.
 #include "exec/places.h"
 
 #include <algorithm>

@@ -1,5 +1,5 @@
 // Regions: device handlers that are recorded once per ring slot and replayed as one (semantics.md 4.5). recording.cpp
-// records them, launch.cpp launches them, measure_bodies.cpp says how long their bodies take.
+// records them, launch.cpp launches them, measure_bodies.cpp corrects the measured times of their bodies.
 #pragma once
 
 #include <cstdint>

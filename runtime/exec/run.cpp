@@ -1,4 +1,4 @@
-// Starts a run, drives it to its end and says what it did; see run.h.
+// Starts a run, drives it to its end and reports what it did; see run.h.
 #include "exec/run.h"
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// One run of a plan: makes its memory and threads, drives it to its end, and says what happened.
+// One run of a plan: makes the memory and the threads, drives the run to its end, and reports what happened.
 //
 //   Run run(plan, graph, facts, devices, options);
 //   run.start();

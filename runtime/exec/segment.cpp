@@ -1,4 +1,4 @@
-// Carries a segment forward tick by tick and step by step, until something is not there yet.
+// Carries a segment forward tick by tick and step by step, until a step has to wait.
 #include "exec/segment.h"
 
 #include <algorithm>

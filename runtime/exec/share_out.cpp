@@ -1,4 +1,5 @@
-// Shares the segments out among the workers: decides which of them each worker looks at, and what wakes it.
+// Shares the segments out among the workers: each worker's own segments, those that it helps with, and the paces that
+// wake it.
 #include <algorithm>
 
 #include "exec/build.h"

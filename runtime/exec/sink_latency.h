@@ -1,4 +1,4 @@
-// How long measured ticks take to their sinks (sink_latency.cpp).
+// Latencies of measured ticks, from their beginning to each sink (sink_latency.cpp).
 #pragma once
 
 #include <cstdint>

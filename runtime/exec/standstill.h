@@ -1,5 +1,5 @@
-// Makes a run stand still, so that something can be done to it that must not meet a tick in motion; then the run goes
-// on (semantics.md 2.9). Private to runtime/exec.
+// Brings a run to a standstill for changes that no tick in motion may meet, and lets it go on afterwards (semantics.md
+// 2.9). Private to runtime/exec.
 //
 //   going ── begin() ──► coming to rest ── is_at_rest() ──► at rest ── go_on() ──► going
 //              │                                              ▲

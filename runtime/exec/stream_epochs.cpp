@@ -1,4 +1,4 @@
-// Knows which epochs of a stream's clock have begun; see stream_epochs.h.
+// Records which epochs of a stream's clock have begun; see stream_epochs.h.
 #include "exec/stream_epochs.h"
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// Lets a stream that has failed begin anew; see stream_life.h.
+// Restarts streams that have failed; see stream_life.h.
 #include "exec/stream_life.h"
 
 #include <algorithm>

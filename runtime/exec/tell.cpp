@@ -1,4 +1,4 @@
-// Writes to the log what a run and its handlers say; see tell.h.
+// Writes a run's lines and those of its handlers to the log; see tell.h.
 #include "exec/tell.h"
 
 #include <fmt/format.h>

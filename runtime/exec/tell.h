@@ -1,4 +1,4 @@
-// Tells the log what a run and its handlers have to say (observe/log.h). It does so once, or when something changes:
+// Log lines about a run, and those that its handlers write (observe/log.h). It does so once, or when something changes:
 // nothing here is called on every tick, except for what handlers say themselves.
 #pragma once
 

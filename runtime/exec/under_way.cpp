@@ -1,4 +1,5 @@
-// Names the calls of a run that are under way: for a crash on this thread, and for callers outside the run.
+// Names the handler calls of a run that are under way: for a crash report of this thread, and for callers outside the
+// run.
 #include "exec/under_way.h"
 
 #include "exec/handler_run.h"

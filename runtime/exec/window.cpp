@@ -1,4 +1,4 @@
-// Tells how far paces are; see window.h.
+// Computes how far a pace is: its finished ticks, and what other paces may rely on; see window.h.
 #include "exec/window.h"
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// Names edges as they were written; see written_edges.h.
+// Names edges as the pipeline file writes them; see written_edges.h.
 #include "exec/written_edges.h"
 
 #include "graph/unfold.h"

@@ -1,4 +1,4 @@
-// The names that edges have in the pipeline as it was written, where streams are unfolded.
+// Names of edges as the pipeline file writes them, for plans whose streams are unfolded.
 #pragma once
 
 #include <cstddef>

@@ -1,4 +1,4 @@
-// Tells people in what two pipelines differ.
+// Describes the difference between two pipelines, for an error that a person reads.
 #pragma once
 
 #include <string>

@@ -1,4 +1,4 @@
-// Names of streams that are made of files, which may be called anything: "Süd 1.ts", "日本.ts", "#.ts".
+// Names of streams made from names of files, which may contain anything: "Süd 1.ts", "日本.ts", "#.ts".
 #pragma once
 
 #include <filesystem>

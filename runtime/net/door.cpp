@@ -1,4 +1,4 @@
-// Counts the strangers that wait.
+// Counts waiting strangers, and refuses those beyond the limits; see door.h.
 #include "net/door.h"
 
 #include <algorithm>

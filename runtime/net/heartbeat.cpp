@@ -1,4 +1,5 @@
-// The peer's presence from the time since it was heard, and the clocks' offset from the least round trip.
+// Decides from the time since the last record if the peer is there, and takes the clocks' offset from the shortest
+// round trip.
 #include "net/heartbeat.h"
 
 #include <algorithm>

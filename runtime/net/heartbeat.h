@@ -1,5 +1,5 @@
-// Is the peer there, and how far apart are the two clocks? Asked on the control connection alone, so that a busy link
-// is never taken for a dead one.
+// The presence of a peer, and the offset between the two clocks. Asked on the control connection alone, so that a busy
+// link is never taken for a dead one.
 //
 // The offset is NTP's: from four times of a ping, ((t2 - t1) + (t3 - t4)) / 2, right to half of the round trip. The
 // sample with the least round trip of the last 16 counts, since what a ping waits for in queues only makes it longer.

@@ -1,4 +1,4 @@
-// Takes turns between the crossings of one connection.
+// Chooses the crossing that writes next on a connection, in turns.
 #include "net/lane.h"
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// Writes and reads what nodes say of changes; see change_words.h.
+// Writes and reads requests for changes, and their replies, as JSON; see change_words.h.
 #include "node/change_words.h"
 
 #include <nlohmann/json.hpp>

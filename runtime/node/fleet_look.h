@@ -1,4 +1,4 @@
-// The fleet of a running node as that node sees it, for a person.
+// A snapshot of the fleet as one node sees it, for people.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-// Files of briefs; see kept_brief.h.
+// Reads and writes the files of kept briefs; see kept_brief.h.
 #include "node/kept_brief.h"
 
 #include <fmt/chrono.h>

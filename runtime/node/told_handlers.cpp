@@ -1,4 +1,4 @@
-// Writes and reads what nodes tell of their handlers; see told_handlers.h.
+// Writes and reads descriptions of handlers as JSON; see told_handlers.h.
 #include "node/told_handlers.h"
 
 #include <algorithm>

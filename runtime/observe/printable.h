@@ -1,4 +1,4 @@
-// Makes text from elsewhere (a handler, a library, a file's name) fit for a terminal.
+// Makes text from outside the program (a handler, a library, a file's name) safe for a terminal.
 #pragma once
 
 #include <cstddef>

@@ -1,5 +1,5 @@
-// Words for crossings: their values, their readers, and the names of values that come from other nodes. For the printed
-// forms of a plan. Private to runtime/plan.
+// Descriptions of crossings: their values, their readers, and the names of values that come from other nodes. For the
+// printed forms of a plan. Private to runtime/plan.
 #pragma once
 
 #include <cstdint>

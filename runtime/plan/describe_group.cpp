@@ -1,4 +1,4 @@
-// Describes groups; see describe_group.h.
+// Describes groups in words, for the printed plan; see describe_group.h.
 #include "plan/describe_group.h"
 
 #include <fmt/format.h>

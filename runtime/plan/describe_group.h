@@ -1,4 +1,4 @@
-// The words for a group in the printed forms of a plan. Private to runtime/plan.
+// Descriptions of groups, for the printed forms of a plan. Private to runtime/plan.
 #pragma once
 
 #include <cstdint>

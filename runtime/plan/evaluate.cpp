@@ -1,4 +1,5 @@
-// The evaluator: how full each resource would be, how long a tick takes on a list schedule, and how much is carried.
+// Evaluates one placement: the load of each resource, the length of a tick on a list schedule, and the bytes that are
+// copied.
 #include "plan/evaluate.h"
 
 #include <cmath>

@@ -1,4 +1,4 @@
-// Finds the feeds of far paces and makes their steps; see far_feeds.h.
+// Connects far paces: finds their feeds and makes the steps at both ends; see far_feeds.h.
 #include "plan/far_feeds.h"
 
 #include <algorithm>

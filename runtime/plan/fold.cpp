@@ -1,4 +1,4 @@
-// Groups rows; see fold.h.
+// Folds rows that are alike for several streams into one; see fold.h.
 #include "plan/fold.h"
 
 #include <fmt/format.h>

@@ -1,5 +1,5 @@
-// Groups rows that a plan has once for each stream and that say the same of each: they are printed as one row. Private
-// to runtime/plan.
+// Folds the rows of a printed plan: rows that are alike for several streams are printed as one. Private to
+// runtime/plan.
 #pragma once
 
 #include <string>

@@ -1,4 +1,4 @@
-// Groups segments and their steps; see fold_segments.h.
+// Folds segments that are alike for several streams, and their steps; see fold_segments.h.
 #include "plan/fold_segments.h"
 
 #include <fmt/format.h>

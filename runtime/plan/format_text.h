@@ -1,4 +1,5 @@
-// Words for the printed forms of a plan and its errors, so that they all name things alike.
+// Formats counts, sizes and names for the printed forms of a plan and its errors, so that all of them use the same
+// words.
 #pragma once
 
 #include <fmt/format.h>

@@ -1,4 +1,4 @@
-// Windows, slots and rings: how many ticks are in flight and how long every value lives, as an annotated sum for each
+// Computes windows, slots and rings: the ticks in flight, and the lifetime of every value as an annotated sum for its
 // ring (semantics.md 1.5 and 3.2).
 #include "plan/lay_out.h"
 

@@ -1,4 +1,4 @@
-// The notes of a plan as people read them: one line for all streams of a template.
+// Notes of a plan as they are printed: one line for all streams of a template.
 #pragma once
 
 #include <string>

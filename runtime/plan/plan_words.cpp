@@ -1,4 +1,4 @@
-// Finds the words for the parts of a plan; see plan_words.h.
+// Describes the parts of a plan in words, for its printed text; see plan_words.h.
 #include "plan/plan_words.h"
 
 #include <fmt/format.h>

@@ -1,4 +1,4 @@
-// Words for the parts of a plan, for its printed text. Private to runtime/plan.
+// Descriptions of clocks, segments, steps and edges, for the printed text of a plan. Private to runtime/plan.
 #pragma once
 
 #include <string>

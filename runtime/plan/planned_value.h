@@ -1,4 +1,4 @@
-// Values as the plan knows them before the run makes any.
+// Values made from a planned format, which stand in before the run has made any: empty ones, and those of a capture.
 #pragma once
 
 #include "plan/plan.h"

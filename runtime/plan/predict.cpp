@@ -1,4 +1,4 @@
-// Finds the longest way to each sink; see predict.h.
+// Finds the longest path to each sink; see predict.h.
 #include "plan/predict.h"
 
 #include <algorithm>

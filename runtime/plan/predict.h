@@ -1,5 +1,4 @@
-// Predicts the time of each path through a plan: for every handler that no step reads from, the sum of the costs on the
-// longest way there.
+// Predicts the latency of a plan: for every sink, the sum of the costs on the longest path to it.
 #pragma once
 
 #include <vector>

@@ -1,4 +1,4 @@
-// Finds and updates the bits of a reachability; see reachability.h.
+// Computes reachability as bits, and updates them when an edge is added; see reachability.h.
 #include "plan/reachability.h"
 
 #include "plan/order.h"

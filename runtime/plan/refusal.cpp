@@ -1,4 +1,4 @@
-// A handler's own sentence as an error; see refusal.h.
+// Makes an error of a handler's own sentence; see refusal.h.
 #include "plan/refusal.h"
 
 #include <algorithm>

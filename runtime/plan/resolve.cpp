@@ -1,4 +1,5 @@
-// First pass: names become indices, lists of edges become flat inputs, and what cannot be wired is refused.
+// Resolves names, the first pass: names become indices, lists of edges become flat inputs, and edges that cannot be
+// wired are refused.
 #include <algorithm>
 #include <map>
 #include <tuple>

@@ -1,4 +1,4 @@
-// Lets streams that come later be planned by those that are there; see stand_in.h.
+// Plans streams that come later by the facts of those that are there; see stand_in.h.
 #include "plan/stand_in.h"
 
 #include <algorithm>

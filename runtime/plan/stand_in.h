@@ -1,4 +1,4 @@
-// Facts for sources of streams that cannot say them when the plan is made. Private to runtime/plan.
+// Stand-in facts for sources that cannot be asked when the plan is made. Private to runtime/plan.
 #pragma once
 
 #include "graph/graph.h"

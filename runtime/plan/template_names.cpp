@@ -1,4 +1,4 @@
-// Finds instances' names in the words of a plan; see template_names.h.
+// Replaces the names of instances by those of their templates; see template_names.h.
 #include "plan/template_names.h"
 
 #include <fmt/format.h>

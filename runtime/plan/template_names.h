@@ -1,5 +1,5 @@
-// The names that the printed forms of a plan give to what is there once for each stream: "draw@cameras" stands for
-// draw@gate7, draw@hall, … Private to runtime/plan.
+// Names of templates, for the printed forms of a plan: "draw@cameras" stands for draw@gate7, draw@hall, … Private to
+// runtime/plan.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-// Compares a source's unit of time with its period; see time_rounding.h.
+// Computes the rounding error from a source's unit of time and its period; see time_rounding.h.
 #include "plan/time_rounding.h"
 
 #include <algorithm>

@@ -1,5 +1,4 @@
-// How far the times of a source, and of the clock that it paces, may be from exact ones, because its container rounds
-// them.
+// The rounding error of a source's times, and of the clock that it paces: containers store times in coarse units.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-// Finds where the words of streams differ; see variants.h.
+// Finds the parts in which the rows of several streams differ; see variants.h.
 #include "plan/variants.h"
 
 #include <algorithm>

@@ -1,5 +1,5 @@
-// One row for several streams whose words differ in a part: what most of them have, and then what the others have there
-// instead. Private to runtime/plan.
+// Prints one row for several streams whose rows differ in a part: the majority's words, then the others' exceptions.
+// Private to runtime/plan.
 //
 //   rgb8 1920×1080, every 2 ticks (hall: 1280×720; yard: 640×480)
 #pragma once

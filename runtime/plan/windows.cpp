@@ -1,4 +1,4 @@
-// Counts segments in a row; see windows.h.
+// Computes the window that a pace needs; see windows.h.
 #include "plan/windows.h"
 
 #include <algorithm>

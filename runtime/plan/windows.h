@@ -1,4 +1,5 @@
-// Ticks in flight: what a pace needs by the segments in a row, and by what is pending. Private to runtime/plan.
+// The least window of a pace: the ticks in flight that its segments in a row and its pending firings need. Private to
+// runtime/plan.
 #pragma once
 
 #include "plan/plan.h"

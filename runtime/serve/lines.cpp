@@ -1,4 +1,4 @@
-// Finds the ends of lines; see lines.h.
+// Splits a connection's bytes into lines; see lines.h.
 #include "serve/lines.h"
 
 namespace millrace::serve {

@@ -1,4 +1,4 @@
-// What `inspect` shows of the choices that a type has on this machine.
+// Choices of a parameter on this machine, as `inspect` shows them.
 #include <doctest/doctest.h>
 #include <millrace/handler.h>
 

@@ -1,4 +1,4 @@
-// What the command says of a run, and the exit code of each family of errors.
+// The command's words about a run, and the exit code of each family of errors.
 #include <doctest/doctest.h>
 
 #include "cli/exit_code.h"

@@ -1,4 +1,4 @@
-// What the files of gpu_bench share: how a run is set up, how a row is printed, and the benchmarks.
+// The common part of the files of gpu_bench: set-up of a run, printing of a row, and the list of benchmarks.
 #pragma once
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// What the benchmark compares with: the same work by hand, with the CUDA runtime alone.
+// Rivals of the benchmark: the same work by hand, with the CUDA runtime alone.
 #include "rivals.h"
 
 #include <cuda_runtime.h>

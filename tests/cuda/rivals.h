@@ -1,4 +1,5 @@
-// What a careful programmer would write by hand with CUDA alone: the rivals of gpu_bench. No part of millrace is in it.
+// Rivals of gpu_bench: the code that a careful programmer would write by hand with CUDA alone. No part of millrace is
+// in it.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-// What every device must do: the suite, for the implementations of a test program. Who includes it has a rig for each
+// The conformance suite of devices, for the implementations of a test program. Who includes it has a rig for each
 // (rigs.h) and defines
 //
 //   EVERY_DEVICE    all of them

@@ -1,4 +1,4 @@
-// What becomes of pinned memory whose pages are locked for a real device.
+// Pinned memory whose pages are locked for a real device.
 #include "device/pinned_ranges.h"
 
 #include <doctest/doctest.h>

@@ -1,4 +1,4 @@
-// What the simulated device adds to the conformance suite: time, faults, and errors where CUDA would be silent.
+// The simulated device beyond the conformance suite: time, faults, and errors where CUDA would be silent.
 #include "device/sim/sim.h"
 
 #include <doctest/doctest.h>

@@ -1,4 +1,4 @@
-// What calibrate measures of simulated devices is what they were declared to be, and never less.
+// calibrate measures for simulated devices the times that they were declared with, and never less.
 #include "embed/calibrate.h"
 
 #include <doctest/doctest.h>

@@ -1,5 +1,5 @@
-// What an application meets where a handler hangs or crashes: nothing is printed, no signal of its own is taken and no
-// process is ended, unless it asks. In children, since each of these runs ends its process in the end.
+// An application whose handler hangs or crashes: nothing is printed, no signal of its own is taken and no process is
+// ended, unless it asks. In children, since each of these runs ends its process in the end.
 #include <doctest/doctest.h>
 
 #include <csignal>

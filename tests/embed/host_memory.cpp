@@ -1,4 +1,4 @@
-// What the process may use of the machine's memory, from folders laid out as the kernel does.
+// The memory that the process may use, read from folders laid out as the kernel does.
 #include "embed/host_memory.h"
 
 #include <doctest/doctest.h>

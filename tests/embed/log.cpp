@@ -1,4 +1,4 @@
-// What an application hears of its runtimes: records and lines, each of its own runtime, on a thread of that runtime.
+// Log records as an application gets them: those of its own runtime alone, on a thread of that runtime.
 #include <doctest/doctest.h>
 #include <unistd.h>
 

@@ -1,4 +1,5 @@
-// What is drawn on pictures as they pass, in whole pipelines: the example with five handlers, and numbers that repeat.
+// Handlers that draw measurements on pictures, in whole pipelines: the example with five handlers, and numbers that
+// repeat.
 #include <doctest/doctest.h>
 
 #include <nlohmann/json.hpp>

@@ -1,4 +1,4 @@
-// What edge policies must not do: wait for each other, forget who is late, or take a plan that cannot run.
+// Edge policies do not wait for each other, do not forget who is late, and refuse a plan that cannot run.
 #include <doctest/doctest.h>
 
 #include "harness.h"

@@ -1,5 +1,5 @@
-// What handlers say that is not so: each mistake ends in words with the handler's name, and nothing is lost or freed
-// twice (semantics.md 8.10).
+// Handlers that return something untrue: each mistake is reported with the handler's name, and no block is lost or
+// freed twice (semantics.md 8.10).
 #include <doctest/doctest.h>
 #include <millrace/handler.h>
 

@@ -1,5 +1,5 @@
-// What devices must not do to a run: pass what is lost for a value, wait for each other's copies, or differ from the
-// host.
+// A run on devices does not take a lost value for a good one, has no device wait for another's copies, and gives what
+// the host gives.
 #include <doctest/doctest.h>
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// finish() behind bodies that enqueue, and what their kernels write to the host, against the same handlers on the host
+// finish() after bodies that enqueue, and what their kernels write to the host, against the same handlers on the host
 // (semantics.md 4.4).
 #include <doctest/doctest.h>
 #include <millrace/handler.h>

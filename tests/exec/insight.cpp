@@ -1,5 +1,5 @@
-// What a run tells while it goes, and how long its ticks took to each sink: reports from other threads, paths predicted
-// and measured, standstills.
+// Reports of a run while it goes on: asked by other threads, latencies to each sink as predicted and measured,
+// standstills.
 #include <doctest/doctest.h>
 #include <millrace/handler.h>
 

@@ -1,4 +1,4 @@
-// Random graphs, the ways to run one, and where what two runs of it saw is not the same.
+// Random graphs, the ways to run one, and the first difference between what two runs saw.
 #pragma once
 
 #include <functional>

@@ -1,5 +1,5 @@
-// When sources are asked, which of their values a tick gets, and how clocks begin and end (semantics.md 1.2
-// to 1.4, 2.7, 2.8).
+// Sources: the times at which they are asked, the value that a tick gets, and the begin and end of clocks (semantics.md
+// 1.2 to 1.4, 2.7, 2.8).
 #include <doctest/doctest.h>
 #include <millrace/handler.h>
 

@@ -1,4 +1,4 @@
-// What a run says to its log: who speaks in which call, and what the run tells of its own life.
+// Log lines of a run: which handler wrote one in which call, and the lines about the run's own life.
 #include <doctest/doctest.h>
 #include <millrace/handler.h>
 

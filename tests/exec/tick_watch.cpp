@@ -1,4 +1,4 @@
-// Which ticks have their latency measured.
+// The choice of ticks whose latency is measured.
 #include "exec/tick_watch.h"
 
 #include <doctest/doctest.h>

@@ -1,4 +1,4 @@
-// What a run over nodes says of its crossings: in its report, and if it stands still.
+// Crossings of a run over nodes, in its report and in the lines about a standstill.
 #include <doctest/doctest.h>
 
 #include <nlohmann/json.hpp>

@@ -1,5 +1,5 @@
-// What the trace of a run says: spans to the nanosecond in virtual time, one for every call with real threads, arrows
-// along ticks, tracks of readers and devices.
+// The trace of a run: spans to the nanosecond in virtual time, one for every call with real threads, arrows along
+// ticks, tracks of readers and devices.
 #include <doctest/doctest.h>
 
 #include <nlohmann/json.hpp>

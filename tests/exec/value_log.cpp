@@ -1,4 +1,4 @@
-// What handlers saw belongs to the run that they were made for, and a test that asks for what nobody saw fails.
+// The log of values belongs to one run, and a test that asks it for values that no handler saw fails.
 #include <doctest/doctest.h>
 
 #include <stdexcept>

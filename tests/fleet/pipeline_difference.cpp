@@ -1,4 +1,4 @@
-// The keys in which two pipelines differ, as people are told of them.
+// Differences of two pipelines, as a person is told of them.
 #include "fleet/pipeline_difference.h"
 
 #include <doctest/doctest.h>

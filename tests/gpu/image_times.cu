@@ -1,5 +1,5 @@
-// How long the kernels of pictures take with pictures of 3840 x 2160, beside what their bytes alone would take. Not run
-// unless it is asked for: test_gpu -ns -tc="times of*"
+// Times of the kernels of pictures at 3840 x 2160, beside the time that moving their bytes takes. Not run unless it is
+// asked for: test_gpu -ns -tc="times of*"
 #include <doctest/doctest.h>
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// What kernels paint pixel by pixel against what draw.boxes and draw.text paint on the CPU.
+// Pixels as kernels paint them, against those that draw.boxes and draw.text paint on the CPU.
 #include <doctest/doctest.h>
 
 #include <random>

@@ -1,4 +1,4 @@
-// What tests draw with: white, and letters where the machine has a font.
+// The ink of drawing tests: white, and letters if the machine has a font.
 #pragma once
 
 #include "handlers/draw/glyphs.h"

@@ -1,4 +1,4 @@
-// What the tests of video.writer stand on: numbered pictures, and ffprobe's opinion.
+// The rig of video.writer's tests: numbered pictures, and what ffprobe says of a film.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-// When the pictures of a live list are due, in virtual time: the list gives ten at once each second.
+// Due times of a live list's pictures, in virtual time: the list gives ten at once each second.
 #include "plugins/media/list_pace.h"
 
 #include <doctest/doctest.h>

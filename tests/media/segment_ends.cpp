@@ -1,4 +1,4 @@
-// Where segments may end, by what their containers tell.
+// Ends of segments, by container.
 #include "plugins/media/segment_ends.h"
 
 #include <doctest/doctest.h>

@@ -1,4 +1,4 @@
-// Which files of a folder are its segments, and in what order.
+// Segment files of a folder, in their order.
 #include "plugins/media/segment_folder.h"
 
 #include <doctest/doctest.h>

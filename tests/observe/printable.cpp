@@ -1,4 +1,4 @@
-// What strangers say, as it may reach a terminal.
+// Text from outside the program, made safe for a terminal.
 #include "observe/printable.h"
 
 #include <doctest/doctest.h>

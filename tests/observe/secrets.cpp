@@ -1,4 +1,4 @@
-// Secrets of addresses in text that leaves the program.
+// Secrets in addresses are hidden in text that leaves the program.
 #include "observe/secrets.h"
 
 #include <doctest/doctest.h>

@@ -1,4 +1,4 @@
-// When pictures are due, in virtual time.
+// Due times of pictures, in virtual time.
 #include "plugins/opencv/pacer.h"
 
 #include <doctest/doctest.h>

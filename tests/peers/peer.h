@@ -1,4 +1,4 @@
-// What the programs of this folder have in common: their arguments and how they answer.
+// The common part of the programs of this folder: their arguments and the form of their answers.
 //
 //   PROGRAM chain HANDLERS MESSAGES     ns of one message through a chain of so many handlers that do nothing
 //   PROGRAM picture FORMAT TO FRAMES    pictures a second: 1920×1080 in FORMAT, converted TO, resized to 1280×720, a

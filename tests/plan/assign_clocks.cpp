@@ -1,4 +1,4 @@
-// What paces a clock, and which clock a handler belongs to, beyond what the tests of behind.cpp show.
+// The source that paces a clock, and the clock that a handler belongs to, beyond what the tests of behind.cpp show.
 #include <doctest/doctest.h>
 
 #include "planned.h"

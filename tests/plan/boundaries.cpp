@@ -1,5 +1,5 @@
-// The far ends of the passes: what costs nothing, what is held a little longer, what must not be joined, and what the
-// printed plan says of it.
+// Limit cases of the passes: gates that nothing feeds, values that are held a tick longer, regions that would wait for
+// themselves, and their words in the printed plan.
 #include <doctest/doctest.h>
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// Where a conversion runs that the plan inserted: on the side of the boundary where fewer bytes cross it.
+// Conversions that the plan inserted run on the side of the boundary from which fewer bytes cross it.
 #include <doctest/doctest.h>
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// How names of domains are read, and what a record says of its kind.
+// Names of domains as they are read, and the properties of each kind.
 #include "plan/domain.h"
 
 #include <doctest/doctest.h>

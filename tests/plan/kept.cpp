@@ -1,5 +1,5 @@
-// What a plan says is what its run does: copies are counted where they were planned, windows and rings are not
-// exceeded, bounds hold, and threads are those that were named.
+// A run does what its plan says: copies are counted where they were planned, windows and rings are not exceeded, bounds
+// hold, and threads are those that were named.
 #include <doctest/doctest.h>
 #include <millrace/handler.h>
 

@@ -1,5 +1,5 @@
-// Which formats are chosen: the fewest conversions that there are, against brute force over whole graphs; then what
-// breaks ties.
+// The choice of pixel formats: the fewest conversions, against brute force over whole graphs; then the rules that break
+// ties.
 #include <millrace/handler.h>
 
 #include <doctest/doctest.h>

@@ -1,4 +1,4 @@
-// A graph made in code, compiled and not run: what the tests of the passes look at.
+// A graph made in code and compiled, but not run, for the tests of the plan's passes.
 #pragma once
 
 #include <string>

@@ -1,4 +1,4 @@
-// Which handlers the calculation places, and which stay where they were put.
+// Handlers that the calculation places, and those that stay where a person put them.
 #include <doctest/doctest.h>
 
 #include "graph/unfold.h"

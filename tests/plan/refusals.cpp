@@ -1,4 +1,4 @@
-// What compile refuses, by its exact code, and the nearest graph that it takes.
+// Graphs that compile() refuses, by the exact code of the error, each beside the nearest graph that it takes.
 #include <doctest/doctest.h>
 
 #include <functional>

@@ -1,4 +1,4 @@
-// Windows, rings and their sums: how many ticks are in flight, and how long every value lives.
+// Windows, rings and their sums: the number of ticks in flight, and the lifetime of every value.
 #include <doctest/doctest.h>
 
 #include "memory/ring.h"

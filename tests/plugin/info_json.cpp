@@ -1,4 +1,4 @@
-// What a type declares, as JSON and back.
+// Declarations of types, as JSON and back.
 #include "plugin/info_json.h"
 
 #include <doctest/doctest.h>

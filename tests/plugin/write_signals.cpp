@@ -1,4 +1,4 @@
-// What a failed write raises stays inside the scope, and what was there before stays as it was.
+// Signals of a failed write stay inside the scope, and a signal that was pending before stays pending.
 #include "millrace/write_signals.h"
 
 #include <doctest/doctest.h>

@@ -1,4 +1,4 @@
-// The four patterns of arrivals.
+// Draws arrivals by four patterns; see arrivals.h.
 #include "batch/sim/arrivals.h"
 
 #include <algorithm>

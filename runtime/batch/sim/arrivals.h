@@ -1,4 +1,4 @@
-// When the items of many streams come, by one of four patterns.
+// Arrival times of the items of many streams, by one of four patterns.
 #pragma once
 
 #include <cstdint>

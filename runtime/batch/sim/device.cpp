@@ -1,4 +1,4 @@
-// The work of one or two firings, from event to event.
+// Advances the work of one or two firings from event to event; see device.h.
 #include "batch/sim/device.h"
 
 #include <algorithm>

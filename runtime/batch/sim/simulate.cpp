@@ -1,4 +1,4 @@
-// The loop of events.
+// Runs the simulation event by event; see simulate.h.
 #include "batch/sim/simulate.h"
 
 #include <algorithm>

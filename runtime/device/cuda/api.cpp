@@ -1,4 +1,4 @@
-// Calls into CUDA: their names, their counts, and the faults that tests ask for.
+// Counts calls into CUDA, and makes those fail that a test chose; see api.h.
 #include "device/cuda/api.h"
 
 #include <cstdlib>

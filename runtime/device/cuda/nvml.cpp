@@ -1,4 +1,4 @@
-// Asks the driver's management library, and loads it at the first question.
+// Reads gauges from the driver's management library, which is loaded at the first call; see nvml.h.
 #include "device/cuda/nvml.h"
 
 #include <dlfcn.h>

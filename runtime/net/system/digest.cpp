@@ -1,4 +1,4 @@
-// Asks OpenSSL; see digest.h.
+// Computes SHA-256 by OpenSSL; see digest.h.
 #include "net/system/digest.h"
 
 #include <openssl/evp.h>

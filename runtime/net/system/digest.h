@@ -1,4 +1,4 @@
-// SHA-256, by OpenSSL.
+// SHA-256 of bytes.
 #pragma once
 
 #include <array>

@@ -1,4 +1,5 @@
-// Asks the kernel. Its own header of TCP has the field, the C library's has not, and they cannot be included together.
+// Asks the kernel for a connection's received bytes. The kernel's header of TCP has the field, the C library's has not,
+// and the two cannot be included together.
 #include "net/system/received_bytes.h"
 
 #include <linux/tcp.h>

@@ -1,4 +1,4 @@
-// How many bytes have come over a TCP connection, also those that a library has read.
+// The number of bytes received on a TCP connection, including those that a library has read.
 #pragma once
 
 #include <cstdint>
