@@ -83,10 +83,10 @@ mr_status call_by_itself(BodyRun& step, BodyCall& body) {
   RunState& run = *step.run;
   ++step.life->other_calls;
   const int64_t begin = run.trace_now(), begun_ns = run.now_ns();
-  const plugin::UnderWayScope here({&name_call_apart, &step});
-  step.apart.store(body.info.index, std::memory_order_relaxed);
+  const plugin::UnderWayScope here({&name_call_outside, &step});
+  step.tick_outside.store(body.info.index, std::memory_order_relaxed);
   const mr_status status = run_on_host(step, &body.tick);
-  step.apart.store(HandlerRun::kNotApart, std::memory_order_relaxed);
+  step.tick_outside.store(HandlerRun::kNoCall, std::memory_order_relaxed);
   step.times.add(run.is_virtual ? body.cost_ns : run.now_ns() - begun_ns);
   // In virtual time a body runs when its time is over.
   run.trace_on_device(step, body.info, TraceKind::call, begin - body.cost_ns, run.trace_now());

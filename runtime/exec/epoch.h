@@ -48,7 +48,7 @@ struct Epoch {
   std::vector<std::unique_ptr<RegionRun>> regions;
   std::vector<plan::PredictedPath> sinks;
   // start. Steps that may be called outside their segment, by a reader's thread or a device.
-  std::vector<const HandlerRun*> apart;
+  std::vector<const HandlerRun*> called_outside;
 
   std::atomic<uint32_t> segments_left{0}; // claimer of a segment that is over, and cut
 

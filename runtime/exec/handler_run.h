@@ -103,7 +103,7 @@ struct alignas(64) HandlerLife {
 };
 
 struct HandlerRun : StepRun, CallArguments, Owing {
-  static constexpr uint64_t kNotApart = UINT64_MAX;
+  static constexpr uint64_t kNoCall = UINT64_MAX;
 
   StepResult advance(uint64_t ordinal) override;
   HandlerRun* called() override { return this; }
@@ -129,7 +129,7 @@ struct HandlerRun : StepRun, CallArguments, Owing {
 
   // the calling thread. For a step that is called outside a worker's segment, by a reader's thread or on a device's own
   // time: the tick whose call is under way. A reader counts values instead of ticks.
-  std::atomic<uint64_t> apart{kNotApart};
+  std::atomic<uint64_t> tick_outside{kNoCall};
   std::atomic<bool> in_finish{false}; // the call is of finish(); the budget is for process() and finish() alike
 };
 

@@ -105,9 +105,9 @@ bool waits_for_links_alone(const RunState& run) {
 
 std::vector<std::string> waiting_lines(const RunState& run) {
   std::vector<std::string> lines;
-  for (const HandlerRun* step : run.epoch.apart) { // listed first: the others wait for these calls
-    const uint64_t tick = step->apart.load(std::memory_order_relaxed);
-    if (tick != HandlerRun::kNotApart)
+  for (const HandlerRun* step : run.epoch.called_outside) { // listed first: the others wait for these calls
+    const uint64_t tick = step->tick_outside.load(std::memory_order_relaxed);
+    if (tick != HandlerRun::kNoCall)
       lines.push_back(name_with_stream(*step) + " is in " + function_of(*step) + " (tick " + std::to_string(tick) +
                       ")");
   }
@@ -185,16 +185,16 @@ void Monitor::loop() {
 
 void Monitor::watch_calls(int64_t now) {
   const size_t segments = run_.epoch.segments.size();
-  watches_.resize(segments + run_.epoch.apart.size());
+  watches_.resize(segments + run_.epoch.called_outside.size());
   for (size_t s = 0; s < segments; ++s) {
     const SegmentRun& segment = *run_.epoch.segments[s];
     watch_call(watches_[s], segment.inside.load(std::memory_order_relaxed),
                segment.progress.load(std::memory_order_relaxed), now);
   }
-  for (size_t a = 0; a < run_.epoch.apart.size(); ++a) {
-    const HandlerRun& step = *run_.epoch.apart[a];
-    const uint64_t tick = step.apart.load(std::memory_order_relaxed);
-    watch_call(watches_[segments + a], tick == HandlerRun::kNotApart ? nullptr : &step, tick, now);
+  for (size_t a = 0; a < run_.epoch.called_outside.size(); ++a) {
+    const HandlerRun& step = *run_.epoch.called_outside[a];
+    const uint64_t tick = step.tick_outside.load(std::memory_order_relaxed);
+    watch_call(watches_[segments + a], tick == HandlerRun::kNoCall ? nullptr : &step, tick, now);
     if (step.on.device) watches_[segments + a].moves = false; // a device has a patience of its own, device_patience_ns
   }
 }
@@ -271,8 +271,8 @@ std::string Monitor::what_follows(const HandlerRun& inside) const {
 
 uint64_t Monitor::tick_of(const Watch& watch) const {
   const HandlerRun& step = *watch.inside;
-  const uint64_t apart = step.apart.load(std::memory_order_relaxed);
-  return apart == HandlerRun::kNotApart ? step.pace->tick_at(watch.progress) : apart;
+  const uint64_t outside = step.tick_outside.load(std::memory_order_relaxed);
+  return outside == HandlerRun::kNoCall ? step.pace->tick_at(watch.progress) : outside;
 }
 
 void Monitor::tell(const std::string& line) const {

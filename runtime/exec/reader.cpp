@@ -158,7 +158,7 @@ void Reader::loop() {
   RunState& run = *step_.run;
   const ClockRun& clock = *step_.pace->clock;
   const SignalStack stack(run.options.explain_crashes);
-  const plugin::UnderWayScope here({&name_call_apart, &step_});
+  const plugin::UnderWayScope here({&name_call_outside, &step_});
   const bool is_up = start_source();
   run.wake_head(*step_.pace);
   std::unique_lock lock(mutex_);
@@ -176,9 +176,9 @@ void Reader::loop() {
     // Its calls belong to no tick, so the changes of all ticks so far apply.
     if (run.changes_admitted.load(std::memory_order_acquire) != step_.life->changes_seen)
       apply_changes(step_, UINT64_MAX - 1);
-    step_.apart.store(info_.index, std::memory_order_relaxed);
+    step_.tick_outside.store(info_.index, std::memory_order_relaxed);
     const mr_status status = call(step_, info_);
-    step_.apart.store(HandlerRun::kNotApart, std::memory_order_relaxed);
+    step_.tick_outside.store(HandlerRun::kNoCall, std::memory_order_relaxed);
     Read read;
     read.slots.resize(step_.outputs.size());
     const Answer answer = status == MR_INTERRUPTED ? Answer::end : answer_of(step_, status, read.slots);

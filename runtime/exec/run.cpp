@@ -78,7 +78,7 @@ void Run::start() {
     run.changes_waiting = true;
   }
   for (auto& region : run.epoch.regions) {
-    const plugin::UnderWayScope here({&name_call_apart, region->steps[0]});
+    const plugin::UnderWayScope here({&name_call_outside, region->steps[0]});
     record_region(*region);
     if (run.options.measure_bodies) measure_empty_span(*region);
     tell_region(*region);
@@ -91,7 +91,7 @@ void Run::start() {
   run.trace_begin_ticks = run.trace_now();
   threads_->started = true;
   for (const HandlerRun* step : run.epoch.handlers)
-    if (step->on.device && !step->on.enqueuing) run.epoch.apart.push_back(step);
+    if (step->on.device && !step->on.enqueuing) run.epoch.called_outside.push_back(step);
   if (run.is_virtual) return; // wait() runs it
   try {
     start_threads();
@@ -108,7 +108,7 @@ void Run::start_threads() {
     for (SourceState& source : clock->sources)
       if (source.step->handler->waits) {
         source.step->trace = &run.add_trace(source.step->plan->name + " reads");
-        run.epoch.apart.push_back(source.step);
+        run.epoch.called_outside.push_back(source.step);
         source.reader = std::make_shared<Reader>(*source.step, !clock->plan->begins_later());
       }
   threads_->monitor.start();

@@ -2,10 +2,10 @@
 // in N.
 //
 // Measuring a tick takes a look at the time when it begins, at each of its sinks and when it ends, and counts down a
-// word that its segments share. That costs about 0.3 µs with its effect on the caches, which is 0.6 % of kApartNs. So
-// measured ticks begin kApartNs apart on average, and a clock whose ticks begin farther apart has all of them measured.
-// The ticks that were measured tell how far apart ticks begin. N varies around its mean, because a fixed N would find a
-// handler with `every: 4` always or never at work.
+// word that its segments share. That costs about 0.3 µs with its effect on the caches, which is 0.6 % of kSpacingNs. So
+// measured ticks begin kSpacingNs apart on average, and a clock whose ticks begin farther apart has all of them
+// measured. The ticks that were measured tell how far apart ticks begin. N varies around its mean, because a fixed N
+// would find a handler with `every: 4` always or never at work.
 #pragma once
 
 #include <algorithm>
@@ -18,8 +18,8 @@ inline constexpr uint64_t kTimedMask = 63, kTimedTick = 32;
 
 class TickWatch {
  public:
-  static constexpr int64_t kApartNs = 50'000;
-  static constexpr uint64_t kApartTicksMax = 256; // so that slow ticks among short ones are met
+  static constexpr int64_t kSpacingNs = 50'000;
+  static constexpr uint64_t kSpacingTicksMax = 256; // so that slow ticks among short ones are met
 
   explicit TickWatch(bool all = false) : all_(all) {}
 
@@ -32,9 +32,9 @@ class TickWatch {
     begun_ = ordinal;
     begun_ns_ = now_ns;
     next_ = ordinal + 1;
-    if (all_ || period_ns_ >= kApartNs) return;
-    const int64_t apart = kApartNs / std::max<int64_t>(period_ns_, 1);
-    next_ += random_below(2 * std::min(static_cast<uint64_t>(apart), kApartTicksMax) - 1);
+    if (all_ || period_ns_ >= kSpacingNs) return;
+    const int64_t spacing = kSpacingNs / std::max<int64_t>(period_ns_, 1);
+    next_ += random_below(2 * std::min(static_cast<uint64_t>(spacing), kSpacingTicksMax) - 1);
     if ((next_ & kTimedMask) == kTimedTick) ++next_; // there, timing short calls takes longer than the calls
   }
 
@@ -59,7 +59,7 @@ class TickWatch {
   bool all_;
   bool known_ = false;
   uint64_t next_ = 0, begun_ = 0;
-  int64_t begun_ns_ = 0, period_ns_ = kApartNs;
+  int64_t begun_ns_ = 0, period_ns_ = kSpacingNs;
   uint64_t random_ = 0x9e3779b97f4a7c15;
 };
 

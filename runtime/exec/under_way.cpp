@@ -29,10 +29,10 @@ plugin::CallName name_call_in(const void* segment_run) {
   return step ? call_name(*step, segment.pace->tick_at(segment.ordinal)) : plugin::CallName{};
 }
 
-plugin::CallName name_call_apart(const void* step_run) {
+plugin::CallName name_call_outside(const void* step_run) {
   const auto& step = *static_cast<const HandlerRun*>(step_run);
-  const uint64_t tick = step.apart.load(std::memory_order_relaxed);
-  return tick == HandlerRun::kNotApart ? plugin::CallName{} : call_name(step, tick);
+  const uint64_t tick = step.tick_outside.load(std::memory_order_relaxed);
+  return tick == HandlerRun::kNoCall ? plugin::CallName{} : call_name(step, tick);
 }
 
 std::vector<CallUnderWay> calls_under_way(const RunState& run) {
@@ -42,9 +42,9 @@ std::vector<CallUnderWay> calls_under_way(const RunState& run) {
     if (step && !step->instance->is_watched())
       calls.push_back(described(*step, segment->pace->tick_at(segment->progress.load(std::memory_order_relaxed))));
   }
-  for (const HandlerRun* step : run.epoch.apart) {
-    const uint64_t tick = step->apart.load(std::memory_order_relaxed);
-    if (tick != HandlerRun::kNotApart) calls.push_back(described(*step, tick));
+  for (const HandlerRun* step : run.epoch.called_outside) {
+    const uint64_t tick = step->tick_outside.load(std::memory_order_relaxed);
+    if (tick != HandlerRun::kNoCall) calls.push_back(described(*step, tick));
   }
   return calls;
 }

@@ -14,7 +14,7 @@ struct HandlerRun;
 // For plugin::UnderWay: name the call that a worker is in by its segment, and the call that a reader or device is in by
 // its step.
 plugin::CallName name_call_in(const void* segment_run);
-plugin::CallName name_call_apart(const void* step_run);
+plugin::CallName name_call_outside(const void* step_run);
 
 // The function of its handler that is called: "process" or "finish".
 const char* function_of(const HandlerRun& step);

@@ -169,7 +169,7 @@ namespace {
 
 // Edges between clocks, each with those that share its channel: readers in one pace that take the same `latest`.
 std::vector<const DraftEdge*> one_a_channel(const Draft& draft, const std::vector<const DraftEdge*>& crossing) {
-  std::vector<const DraftEdge*> apart;
+  std::vector<const DraftEdge*> kept;
   const auto shares = [&](const DraftEdge& a, const DraftEdge& b) {
     return a.source == b.source && a.source_output == b.source_output &&
            draft.handlers[a.target].pace == draft.handlers[b.target].pace &&
@@ -177,9 +177,9 @@ std::vector<const DraftEdge*> one_a_channel(const Draft& draft, const std::vecto
            a.declared->lag == b.declared->lag && a.declared->initial_empty == b.declared->initial_empty;
   };
   for (const DraftEdge* edge : crossing)
-    if (std::none_of(apart.begin(), apart.end(), [&](const DraftEdge* other) { return shares(*other, *edge); }))
-      apart.push_back(edge);
-  return apart;
+    if (std::none_of(kept.begin(), kept.end(), [&](const DraftEdge* other) { return shares(*other, *edge); }))
+      kept.push_back(edge);
+  return kept;
 }
 
 } // namespace

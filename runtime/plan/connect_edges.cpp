@@ -16,7 +16,7 @@ namespace {
 class Connecting {
  public:
   explicit Connecting(Expansion& all)
-      : all_(all), draft_(all.draft), plan_(all.plan), apart_(all.apart), far_(all), groups_(all) {}
+      : all_(all), draft_(all.draft), plan_(all.plan), counted_by_(all.counted_by), far_(all), groups_(all) {}
 
   void run() {
     for (uint32_t e = 0; e < draft_.edges.size(); ++e) connect(e);
@@ -60,7 +60,7 @@ class Connecting {
     const bool drops = declared.full != graph::Full::block;
     if (declared.policy == graph::Policy::queue && drops && !plan_.clocks[target_of(edge).clock].realtime())
       shown.note = edge.crosses_clocks ? "drops by media time" : "drop acts as block where the clock waits";
-    if (declared.gap > 0 && apart_[edge.target] == edge.target)
+    if (declared.gap > 0 && counted_by_[edge.target] == edge.target)
       shown.note = "gap: not needed, since nothing waits for the ticks of a gap";
     if (declared.policy == graph::Policy::align) shown.note = note_of_align(edge);
     if (to == kNone) { // it is read on another node
@@ -114,7 +114,7 @@ class Connecting {
 
   std::string note_of_align(const DraftEdge& edge) const {
     const uint32_t source = draft_.clock_from(edge), target = draft_.clock_to(edge);
-    if (!plan_.are_timed_apart(source, target)) return "";
+    if (!plan_.are_timed_separately(source, target)) return "";
     return "its clocks are on " + plan_.nodes[plan_.home_of(source)] + " and " + plan_.nodes[plan_.home_of(target)] +
            ": it is no better than they agree, which the report says";
   }
@@ -165,11 +165,11 @@ class Connecting {
   uint32_t gate_of(uint32_t pace, uint32_t parent) {
     if (plan_.paces[pace].gate != kNone) return plan_.paces[pace].gate;
     std::string name;
-    bool apart = false;
+    bool counts_firings = false;
     for (uint32_t h = 0; h < draft_.handlers.size(); ++h) {
       if (draft_.handlers[h].pace != pace) continue;
       if (name.empty()) name = draft_.handlers[h].declared->name;
-      apart = apart || apart_[h] == h;
+      counts_firings = counts_firings || counted_by_[h] == h;
     }
     const auto number = static_cast<uint32_t>(plan_.channels.size());
     const uint32_t gate = all_.add_step(GateStep{number}, "gate of " + name, parent);
@@ -178,8 +178,8 @@ class Connecting {
     channel.kind = ChannelKind::gate;
     channel.from = gate;
     channel.to = entry;
-    channel.busy = !apart;
-    channel.on_firing = apart;
+    channel.busy = !counts_firings;
+    channel.on_firing = counts_firings;
     plan_.channels.push_back(channel);
     plan_.paces[pace].gate = gate;
     plan_.paces[pace].entry = entry;
@@ -252,7 +252,7 @@ class Connecting {
   Expansion& all_;
   Draft& draft_;
   Plan& plan_;
-  const std::vector<uint32_t>& apart_;
+  const std::vector<uint32_t>& counted_by_;
   const FarFeeds far_;
   GroupSteps groups_;
   std::map<std::tuple<uint32_t, uint32_t, graph::Policy, uint32_t, bool>, uint32_t> latest_;

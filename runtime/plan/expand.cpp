@@ -31,7 +31,7 @@ void keep_whole(Plan& plan) {
 
 uint32_t Expansion::ticks_owed(uint32_t h) const {
   const DraftHandler& handler = draft.handlers[h];
-  if (apart[h] == h) return handler.info->max_pending;
+  if (counted_by[h] == h) return handler.info->max_pending;
   return handler.info->max_pending * handler.declared->every + gap_of(h);
 }
 

@@ -15,8 +15,8 @@ struct Expansion {
 
   Draft& draft;
   Plan& plan;
-  std::vector<bool> decoupled;           // by handler: by rule 1.6, or because it stands apart
-  std::vector<uint32_t> apart;           // by handler: the handler whose firings its pace counts (8.12), or kNone
+  std::vector<bool> decoupled;           // by handler: by rule 1.6, or because its pace counts its own firings
+  std::vector<uint32_t> counted_by;      // by handler: the handler whose firings its pace counts (8.12), or kNone
   std::map<uint32_t, uint32_t> finished; // a body's output on the host → the finish step's output for it
 
   const DraftHandler& source_of(const DraftEdge& edge) const { return draft.handlers[edge.source]; }
@@ -49,7 +49,7 @@ inline bool joins_tick(const DraftEdge& edge) {
 }
 
 // The parts, in order.
-void make_paces(Expansion& expansion);         // the handlers that are decoupled or apart, and the pace of each handler
+void make_paces(Expansion& expansion);         // the handlers that are decoupled, and the pace of each handler
 void make_handler_steps(Expansion& expansion); // a step for each handler and each finish(), with inputs and outputs
 void connect_edges(Expansion& expansion);      // each edge to its input: straight, by a gate or by a channel
 void open_gates(Expansion& expansion);         // marks the gates that let every tick in

@@ -16,7 +16,7 @@ namespace {
 class Grouping {
  public:
   explicit Grouping(Expansion& all)
-      : all_(all), draft_(all.draft), plan_(all.plan), decoupled_(all.decoupled), apart_(all.apart) {}
+      : all_(all), draft_(all.draft), plan_(all.plan), decoupled_(all.decoupled), counted_by_(all.counted_by) {}
 
   void run() {
     find_decoupled();
@@ -80,15 +80,15 @@ class Grouping {
   // handler is drained.
   void find_apart() {
     const auto count = static_cast<uint32_t>(draft_.handlers.size());
-    apart_.assign(count, kNone);
-    apart_before_.assign(count, kNone);
+    counted_by_.assign(count, kNone);
+    counted_by_before_.assign(count, kNone);
     decoupled_alone_ = decoupled_;
     for (const uint32_t h :
          draft_.order) { // one that depends on another comes later, and its pace is within the other's
       const std::vector<uint32_t> group = dependents_alone(h);
-      apart_before_[h] = apart_[h];
+      counted_by_before_[h] = counted_by_[h];
       for (const uint32_t member : group) {
-        apart_[member] = h;
+        counted_by_[member] = h;
         decoupled_[member] = true;
       }
     }
@@ -179,7 +179,7 @@ class Grouping {
   void hold_open(uint32_t pace) {
     for (uint32_t h = 0; h < draft_.handlers.size(); ++h) {
       if (!decoupled_[h] || draft_.handlers[h].pace != pace) continue;
-      if (apart_[h] != kNone) return join_again(apart_[h]);
+      if (counted_by_[h] != kNone) return join_again(counted_by_[h]);
       decoupled_[h] = false;
     }
     back_out();
@@ -187,11 +187,11 @@ class Grouping {
 
   // Takes the handler's pace of its own away: it and its dependents go back to where they were without it.
   void join_again(uint32_t root) {
-    const uint32_t outside = apart_before_[root];
+    const uint32_t outside = counted_by_before_[root];
     for (uint32_t h = 0; h < draft_.handlers.size(); ++h) {
-      if (apart_before_[h] == root) apart_before_[h] = outside;
-      if (apart_[h] != root) continue;
-      apart_[h] = outside;
+      if (counted_by_before_[h] == root) counted_by_before_[h] = outside;
+      if (counted_by_[h] != root) continue;
+      counted_by_[h] = outside;
       decoupled_[h] = outside != kNone || decoupled_alone_[h];
     }
   }
@@ -209,7 +209,7 @@ class Grouping {
     for (uint32_t h = 0; h < draft_.handlers.size(); ++h)
       draft_.handlers[h].pace = decoupled_[h] ? kNone : draft_.handlers[h].clock;
     make_far_paces();
-    // Decoupled handlers share a pace if sync edges join them, also through one that stands apart.
+    // Decoupled handlers share a pace if sync edges join them, also through one whose firings its own pace counts.
     for (uint32_t h : draft_.order) {
       if (draft_.handlers[h].pace != kNone) continue;
       Pace pace;
@@ -312,27 +312,27 @@ class Grouping {
       if (!is_sync(edge)) continue;
       const uint32_t other = edge.source == h ? edge.target : edge.target == h ? edge.source : kNone;
       if (other == kNone || draft_.handlers[other].base != draft_.handlers[h].base) continue;
-      if (takes_part(other, apart_[h])) spread(other, pace);
-      // Two handlers that feed one which stands apart share a pace: its gate waits for both.
-      if (edge.source != h || apart_[other] != other || apart_before_[other] != apart_[h]) continue;
+      if (takes_part(other, counted_by_[h])) spread(other, pace);
+      // Two handlers that feed one with a pace of its own share a pace: its gate waits for both.
+      if (edge.source != h || counted_by_[other] != other || counted_by_before_[other] != counted_by_[h]) continue;
       for (const DraftEdge& beside : draft_.edges)
-        if (beside.target == other && is_sync(beside) && takes_part(beside.source, apart_[h]))
+        if (beside.target == other && is_sync(beside) && takes_part(beside.source, counted_by_[h]))
           spread(beside.source, pace);
     }
   }
 
   // True if the handler is decoupled, belongs to the pace of `root` (kNone: its clock's), and has no pace yet.
   bool takes_part(uint32_t h, uint32_t root) const {
-    return decoupled_[h] && apart_[h] == root && draft_.handlers[h].pace == kNone;
+    return decoupled_[h] && counted_by_[h] == root && draft_.handlers[h].pace == kNone;
   }
 
   Expansion& all_;
   Draft& draft_;
   Plan& plan_;
   std::vector<bool>& decoupled_;
-  std::vector<uint32_t>& apart_;
-  std::vector<bool> decoupled_alone_;  // by rule 1.6 alone
-  std::vector<uint32_t> apart_before_; // by handler: its apart_ as it is without a pace of its own
+  std::vector<uint32_t>& counted_by_;
+  std::vector<bool> decoupled_alone_;       // by rule 1.6 alone
+  std::vector<uint32_t> counted_by_before_; // by handler: its counted_by_ as it is without a pace of its own
 };
 
 } // namespace

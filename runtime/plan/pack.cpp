@@ -139,16 +139,16 @@ class Packing {
   void describe(const std::vector<uint32_t>& pack) {
     TransferPlan* shown = transfer_of(pack[0]);
     const HopPrice& hop = hop_of(pack[0]);
-    double apart_us = shown->predicted_us;
+    double one_by_one_us = shown->predicted_us;
     for (size_t member = 1; member < pack.size(); ++member) {
       const TransferPlan& other = *transfer_of(pack[member]);
       shown->edges.insert(shown->edges.end(), other.edges.begin(), other.edges.end());
       shown->bytes += other.bytes;
       if (other.reason != shown->reason) shown->reason += "; " + other.reason;
-      apart_us += other.predicted_us;
+      one_by_one_us += other.predicted_us;
     }
     shown->predicted_us = hop.copy_us(static_cast<double>(shown->bytes));
-    shown->apart_us = apart_us;
+    shown->one_by_one_us = one_by_one_us;
   }
 
   TransferPlan* transfer_of(uint32_t s) {

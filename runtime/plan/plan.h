@@ -86,8 +86,8 @@ struct TransferPlan {
   std::vector<std::string> route; // domains
   uint64_t bytes = 0;
   double predicted_us = 0;
-  double apart_us = 0;  // for several outputs in one copy: the time of their copies one by one
-  bool guessed = false; // the hop was not measured
+  double one_by_one_us = 0; // for several outputs in one copy: the time of their copies one by one
+  bool guessed = false;     // the hop was not measured
   std::string reason;
 };
 
@@ -164,7 +164,7 @@ struct Plan {
   uint32_t home_of(uint32_t clock) const { return paces[clock].node; }
   // True if the media times of two clocks come from the clocks of two machines: they are compared only as well as these
   // agree. The times of clocks that wait come from files, and are exact.
-  bool are_timed_apart(uint32_t a, uint32_t b) const {
+  bool are_timed_separately(uint32_t a, uint32_t b) const {
     return home_of(a) != home_of(b) && clocks[a].realtime() && clocks[b].realtime();
   }
   const plugin::HandlerInfo& type_of(const HandlerPlan& handler) const { return types[handler.info]; }

@@ -122,7 +122,7 @@ MR_FIELDS(Domain, name, node, kind, index, bodies, host_memory, records_on_host,
 MR_FIELDS(HandlerPlan, name, type, written_as, stream, for_each, info, facts, step, domain, clock, node, every, gap,
           lanes, on_error, budget_ns, cost_ns, waits, reason, edge_counts, first_entry)
 MR_FIELDS(EdgePlan, from, to, policy, delay, source_output, target_step, target_input, note)
-MR_FIELDS(TransferPlan, step, edges, route, bytes, predicted_us, apart_us, guessed, reason)
+MR_FIELDS(TransferPlan, step, edges, route, bytes, predicted_us, one_by_one_us, guessed, reason)
 MR_FIELDS(AccessPlan, step, input, edge, domain, bytes, predicted_us, copy_us)
 MR_FIELDS(InsertedPlan, handler, declared, from, to, source, readers, reason, predicted_us, width, height, bytes)
 MR_FIELDS(Feed, channel, first, count)

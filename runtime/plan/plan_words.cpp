@@ -144,9 +144,9 @@ std::string PlanWords::transfer_words(const Step& step, const TransferPlan& tran
   std::string names;
   for (size_t member = 0; member < step.inputs.size(); ++member)
     names += (member == 0 ? "" : ", ") + carried(step, member);
-  const std::string apart =
-      transfer.apart_us > 0 ? fmt::format(" in one, {:.1f} µs one by one", transfer.apart_us) : "";
-  return fmt::format("+ copy {}, {}: {}, {}{}; {}", names, route, bytes_words(transfer.bytes), time, apart,
+  const std::string one_by_one =
+      transfer.one_by_one_us > 0 ? fmt::format(" in one, {:.1f} µs one by one", transfer.one_by_one_us) : "";
+  return fmt::format("+ copy {}, {}: {}, {}{}; {}", names, route, bytes_words(transfer.bytes), time, one_by_one,
                      transfer.reason);
 }
 

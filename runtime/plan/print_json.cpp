@@ -82,7 +82,7 @@ ordered_json transfers(const Plan& plan) {
                     {"bytes", transfer.bytes},
                     {"predicted_us", transfer.predicted_us},
                     {"reason", transfer.reason}});
-    if (transfer.apart_us > 0) json.back()["one_by_one_us"] = transfer.apart_us; // only for a packed copy
+    if (transfer.one_by_one_us > 0) json.back()["one_by_one_us"] = transfer.one_by_one_us; // only for a packed copy
   }
   return json;
 }

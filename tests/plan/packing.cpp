@@ -46,7 +46,7 @@ TEST_CASE("4.6: small values that are ready together and cross the same boundary
   const CopyView copy = planned.copies()[0];
   CHECK(copy.edges == 2);
   CHECK(copy.bytes == 2 * (256 + 8));
-  CHECK(copy.apart_us == doctest::Approx(2 * (10 + 264.0 / 12'000)));
+  CHECK(copy.one_by_one_us == doctest::Approx(2 * (10 + 264.0 / 12'000)));
   CHECK(copy.predicted_us == doctest::Approx(10 + 528.0 / 12'000));
   CHECK(planned.text().find("+ copy a.out, b.out, cpu → sim:0: 528 B, 10.0 µs by a guess in one, 20.0 "
                             "µs one by one; ") != std::string::npos);

@@ -189,7 +189,7 @@ std::vector<CopyView> PlanView::copies() const {
                   plan_->domains[step.domain].name,
                   transfer.bytes,
                   transfer.predicted_us,
-                  transfer.apart_us,
+                  transfer.one_by_one_us,
                   transfer.reason,
                   transfer.edges.size(),
                   step.inputs.size(),

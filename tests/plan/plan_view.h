@@ -51,7 +51,7 @@ struct RegionView {
 struct CopyView {
   std::string from, to, submitter; // domains
   uint64_t bytes = 0;
-  double predicted_us = 0, apart_us = 0;
+  double predicted_us = 0, one_by_one_us = 0;
   std::string reason;
   size_t edges = 0;                  // that it serves
   size_t values = 0, values_out = 0; // that it reads, and makes, in one
