@@ -37,12 +37,12 @@ std::vector<FoldedSegment> fold_segments(const Plan& plan, const Plan& named, co
     rows.push_back(std::move(row));
   }
   std::vector<FoldedSegment> folded;
-  for (const Group& group : fold(rows, names)) {
+  for (const Fold& alike : fold(rows, names)) {
     FoldedSegment& made = folded.emplace_back();
-    for (const size_t r : group.rows) made.segments.push_back(shown[r]);
+    for (const size_t r : alike.rows) made.segments.push_back(shown[r]);
     const std::vector<uint32_t>& steps = plan.segments[made.segments[0]].steps;
-    if (!group.is_one()) {
-      if (!group.is_rest) made.streams = stream_words(group, rows, names);
+    if (!alike.is_one()) {
+      if (!alike.is_rest) made.streams = stream_words(alike, rows, names);
       made.lines.resize(steps.size());
       for (const uint32_t s : made.segments)
         for (size_t i = 0; i < steps.size(); ++i) made.lines[i].push_back(plan.segments[s].steps[i]);
@@ -53,7 +53,7 @@ std::vector<FoldedSegment> fold_segments(const Plan& plan, const Plan& named, co
       const std::string name = name_of_step(named, s);
       own.push_back({name, name, names.stream_of_step(plan, plan.steps[s])});
     }
-    for (const Group& line : fold(own, names)) {
+    for (const Fold& line : fold(own, names)) {
       made.lines.emplace_back();
       for (const size_t i : line.rows) made.lines.back().push_back(steps[i]);
     }

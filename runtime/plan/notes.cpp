@@ -22,10 +22,10 @@ std::vector<std::string> notes_by_template(const Plan& plan, const std::vector<s
     rows.push_back({text, text, own});
   }
   std::vector<std::string> lines;
-  for (const Group& group : fold(rows, names)) {
-    const size_t first = group.rows[0];
+  for (const Fold& folded : fold(rows, names)) {
+    const size_t first = folded.rows[0];
     const std::string line =
-        group.is_one() ? notes[first] : rows[first].key + " (" + stream_words(group, rows, names) + ")";
+        folded.is_one() ? notes[first] : rows[first].key + " (" + stream_words(folded, rows, names) + ")";
     lines.push_back(names.with_short_lists(line));
   }
   return lines;

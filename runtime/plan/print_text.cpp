@@ -114,13 +114,13 @@ class Printer {
       std::string name, words;
     };
     std::vector<Shown> shown;
-    for (const Group& group : fold(rows, names_)) {
-      const Row& row = rows[group.rows[0]];
-      const uint32_t c = clocks[group.rows[0]];
-      if (group.is_one())
+    for (const Fold& folded : fold(rows, names_)) {
+      const Row& row = rows[folded.rows[0]];
+      const uint32_t c = clocks[folded.rows[0]];
+      if (folded.is_one())
         shown.push_back({name_of(plan_.clocks[c]), words_.clock_words(c)});
       else
-        shown.push_back({counted(row.family, group.rows.size()), row.key + rest(group, rows, "; ")});
+        shown.push_back({counted(row.family, folded.rows.size()), row.key + rest(folded, rows, "; ")});
     }
     size_t width = 4;
     for (const Shown& one : shown) width = std::max(width, one.name.size());
@@ -141,8 +141,8 @@ class Printer {
 
   static std::string counted(const std::string& name, size_t count) { return fmt::format("{} ({})", name, count); }
   // Lists the streams of a folded row, unless the row's name says already which they are.
-  std::string rest(const Group& group, const std::vector<Row>& rows, const char* between) const {
-    return group.is_rest ? "" : between + stream_words(group, rows, names_);
+  std::string rest(const Fold& folded, const std::vector<Row>& rows, const char* between) const {
+    return folded.is_rest ? "" : between + stream_words(folded, rows, names_);
   }
 
   void segments() {
@@ -228,18 +228,18 @@ class Printer {
       row.key = row.family + "  " + all_words_.edge_words(e);
       rows.push_back(std::move(row));
     }
-    const std::vector<Group> groups = fold(rows, names_);
-    const auto ends = [&](const Group& group) {
-      return group.is_one() ? plan::edge_words(plan_.edges[group.rows[0]]) : rows[group.rows[0]].family;
+    const std::vector<Fold> folds = fold(rows, names_);
+    const auto ends = [&](const Fold& folded) {
+      return folded.is_one() ? plan::edge_words(plan_.edges[folded.rows[0]]) : rows[folded.rows[0]].family;
     };
     size_t width = 0;
-    for (const Group& group : groups) width = std::max(width, ends(group).size());
-    for (const Group& group : groups) {
-      const auto e = static_cast<uint32_t>(group.rows[0]);
-      const std::string gap(width - ends(group).size() + 2, ' '); // the arrow has as many bytes in each
+    for (const Fold& folded : folds) width = std::max(width, ends(folded).size());
+    for (const Fold& folded : folds) {
+      const auto e = static_cast<uint32_t>(folded.rows[0]);
+      const std::string gap(width - ends(folded).size() + 2, ' '); // the arrow has as many bytes in each
       const std::string words =
-          group.is_one() ? words_.edge_words(e) : all_words_.edge_words(e) + ", " + stream_words(group, rows, names_);
-      line("  " + ends(group) + gap + words);
+          folded.is_one() ? words_.edge_words(e) : all_words_.edge_words(e) + ", " + stream_words(folded, rows, names_);
+      line("  " + ends(folded) + gap + words);
     }
   }
 
@@ -259,18 +259,19 @@ class Printer {
       rows.push_back(std::move(row));
       node_width = std::max(node_width, words_.end_words(crossing).size());
     }
-    const std::vector<Group> groups = fold(rows, names_);
-    const auto name = [&](const Group& group) {
-      return (group.is_one() ? plan_ : named).crossings[group.rows[0]].name;
+    const std::vector<Fold> folds = fold(rows, names_);
+    const auto name = [&](const Fold& folded) {
+      return (folded.is_one() ? plan_ : named).crossings[folded.rows[0]].name;
     };
     size_t name_width = 0;
-    for (const Group& group : groups) name_width = std::max(name_width, name(group).size());
-    for (const Group& group : groups) {
-      const CrossingPlan& crossing = plan_.crossings[group.rows[0]];
-      const std::string words = group.is_one()
+    for (const Fold& folded : folds) name_width = std::max(name_width, name(folded).size());
+    for (const Fold& folded : folds) {
+      const CrossingPlan& crossing = plan_.crossings[folded.rows[0]];
+      const std::string words = folded.is_one()
                                     ? words_.crossing_words(crossing)
-                                    : all_words_.crossing_words(crossing) + "; " + stream_words(group, rows, names_);
-      line(fmt::format("  {:<{}}  {:<{}}  {}", name(group), name_width, words_.end_words(crossing), node_width, words));
+                                    : all_words_.crossing_words(crossing) + "; " + stream_words(folded, rows, names_);
+      line(
+          fmt::format("  {:<{}}  {:<{}}  {}", name(folded), name_width, words_.end_words(crossing), node_width, words));
     }
   }
 
@@ -288,10 +289,10 @@ class Printer {
         rows.push_back({name, name, names_.stream_of(plan_.handlers[h])});
       }
       std::string names;
-      for (const Group& group : fold(rows, names_)) {
-        const HandlerPlan& handler = plan_.handlers[handlers[group.rows[0]]];
+      for (const Fold& folded : fold(rows, names_)) {
+        const HandlerPlan& handler = plan_.handlers[handlers[folded.rows[0]]];
         names += (names.empty() ? "" : ", ") +
-                 (group.is_one() ? handler.name : counted(rows[group.rows[0]].family, group.rows.size())) + " (" +
+                 (folded.is_one() ? handler.name : counted(rows[folded.rows[0]].family, folded.rows.size())) + " (" +
                  handler.type + ")";
       }
       if (!names.empty()) lines.push_back(plan_.nodes[node] + ": " + names);
@@ -310,24 +311,24 @@ class Printer {
       row.key = row.family + "  " + ring_words(ring, 1);
       rows.push_back(std::move(row));
     }
-    const std::vector<Group> groups = fold(rows, names_);
-    const auto name = [&](const Group& group) {
-      return group.is_one() ? words_.ring_name(plan_.rings[group.rows[0]])
-                            : all_words_.ring_name(named_.rings[group.rows[0]]);
+    const std::vector<Fold> folds = fold(rows, names_);
+    const auto name = [&](const Fold& folded) {
+      return folded.is_one() ? words_.ring_name(plan_.rings[folded.rows[0]])
+                             : all_words_.ring_name(named_.rings[folded.rows[0]]);
     };
     size_t width = 0;
-    for (const Group& group : groups) width = std::max(width, name(group).size());
+    for (const Fold& folded : folds) width = std::max(width, name(folded).size());
     for (const Domain& domain : plan_.domains) {
       const auto sum = plan_.memory.find(domain.name);
       if (sum == plan_.memory.end()) continue;
       line(fmt::format("  {}  {}", domain.name, bytes_words(sum->second)));
-      for (const Group& group : groups) {
-        const size_t r = group.rows[0];
+      for (const Fold& folded : folds) {
+        const size_t r = folded.rows[0];
         if (&plan_.domains[plan_.rings[r].domain] != &domain) continue;
-        const std::string words = group.is_one()
+        const std::string words = folded.is_one()
                                       ? ring_words(plan_.rings[r], 1)
-                                      : ring_words(named_.rings[r], group.rows.size()) + rest(group, rows, "; ");
-        line(fmt::format("    {:<{}}  {}", name(group), width, words));
+                                      : ring_words(named_.rings[r], folded.rows.size()) + rest(folded, rows, "; ");
+        line(fmt::format("    {:<{}}  {}", name(folded), width, words));
       }
     }
   }
@@ -349,10 +350,10 @@ class Printer {
                       names_.stream_of(plan_.handlers[inserted.handler])});
     }
     std::vector<std::string> lines;
-    for (const Group& group : fold(rows, names_)) {
-      const size_t i = group.rows[0];
-      lines.push_back(group.is_one() ? words_.inserted_words(plan_.inserted[i])
-                                     : rows[i].key + "; " + stream_words(group, rows, names_));
+    for (const Fold& folded : fold(rows, names_)) {
+      const size_t i = folded.rows[0];
+      lines.push_back(folded.is_one() ? words_.inserted_words(plan_.inserted[i])
+                                      : rows[i].key + "; " + stream_words(folded, rows, names_));
     }
     list("inserted", lines);
   }
