@@ -37,7 +37,7 @@ void make_outputs(RunState& run) {
     output.plan = &epoch.plan.outputs[o];
     epoch.empty_values.push_back(plan::empty_value(*output.plan));
     const plan::Pace& pace = epoch.plan.paces[epoch.plan.steps[output.plan->step].pace];
-    output.places = std::make_unique<SlotPlace[]>(pace.slots);
+    output.cells = std::make_unique<SlotCell[]>(pace.slots);
     output.mask = pace.slots - 1;
     output.ring = output.plan->ring == plan::kNone ? nullptr : epoch.rings[output.plan->ring].get();
     output.retain = output.plan->retain;

@@ -122,10 +122,10 @@ void wire_stamps(RunState& run) {
   for (size_t s = 0; s < epoch.plan.steps.size(); ++s) {
     const plan::Pace& pace = epoch.plan.paces[epoch.plan.steps[s].pace];
     epoch.shared[s].mask = pace.slots - 1;
-    if (epoch.plan.steps[s].outputs.empty()) epoch.shared[s].own_places = std::make_unique<SlotPlace[]>(pace.slots);
-    epoch.shared[s].places = epoch.plan.steps[s].outputs.empty()
-                                 ? epoch.shared[s].own_places.get()
-                                 : epoch.outputs[epoch.plan.steps[s].outputs[0]].places.get();
+    if (epoch.plan.steps[s].outputs.empty()) epoch.shared[s].own_cells = std::make_unique<SlotCell[]>(pace.slots);
+    epoch.shared[s].cells = epoch.plan.steps[s].outputs.empty()
+                                ? epoch.shared[s].own_cells.get()
+                                : epoch.outputs[epoch.plan.steps[s].outputs[0]].cells.get();
     epoch.shared[s].wanted = run.has_devices;
   }
   want_stamps(run);

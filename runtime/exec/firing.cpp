@@ -269,10 +269,10 @@ void flatten(HandlerRun& step) {
   step.flat_outputs.clear();
   for (InputRun& input : step.inputs) {
     if (!input.output || !input.required) step.flat = false;
-    if (input.output) step.flat_inputs.push_back({input.output->places.get(), input.output->mask, input.producer, -1});
+    if (input.output) step.flat_inputs.push_back({input.output->cells.get(), input.output->mask, input.producer, -1});
   }
   for (OutputRun* output : step.outputs)
-    step.flat_outputs.push_back({output->places.get(), output->mask, nullptr, output->plan->forwards});
+    step.flat_outputs.push_back({output->cells.get(), output->mask, nullptr, output->plan->forwards});
 }
 
 namespace {
@@ -314,7 +314,7 @@ bool run_flat(HandlerRun& step, uint64_t ordinal) {
   for (size_t i = 0; i < step.flat_inputs.size(); ++i) {
     const FlatPort& port = step.flat_inputs[i];
     if (port.producer && !port.producer->settled(ordinal)) return false;
-    const Slot& slot = port.places[ordinal & port.mask].slot;
+    const Slot& slot = port.cells[ordinal & port.mask].slot;
     if (!slot.value) return false;
     inputs[i] = {slot.value, slot.data};
   }
@@ -333,13 +333,13 @@ bool run_flat(HandlerRun& step, uint64_t ordinal) {
   const Cause cause = cause_of(status);
   for (size_t o = 0; o < step.flat_outputs.size(); ++o) {
     const FlatPort& port = step.flat_outputs[o];
-    Slot& slot = port.places[ordinal & port.mask].slot;
+    Slot& slot = port.cells[ordinal & port.mask].slot;
     if (!shares_input(outputs[o], port.forwards)) {
       settle_plain(slot, slot_of(step, o, ordinal, outputs[o], inputs, cause));
       continue;
     }
     const FlatPort& from = step.flat_inputs[outputs[o].source];
-    settle_plain(slot, from.places[ordinal & from.mask].slot);
+    settle_plain(slot, from.cells[ordinal & from.mask].slot);
     hold_shared(*step.outputs[o], slot);
   }
   stamp(step, ordinal);

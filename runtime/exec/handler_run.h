@@ -71,7 +71,7 @@ struct Owing {
 // A port of the fast way, which holds what a tick touches in a flat form. The fast way is for plain handlers whose
 // inputs are all required and whose calls are short.
 struct FlatPort {
-  SlotPlace* places;
+  SlotCell* cells;
   uint64_t mask;
   const StepStamps* producer = nullptr; // input that another segment makes; else null
   int32_t forwards = -1;                // output: the input whose buffer it may share; else -1

@@ -241,7 +241,7 @@ void RunState::release_all_blocks() {
   }
   for (auto& pace : epoch.paces) {
     for (OutputRun* output : pace->held_outputs)
-      for (uint64_t at = 0; at <= output->mask; ++at) release(output->places[at].slot);
+      for (uint64_t at = 0; at <= output->mask; ++at) release(output->cells[at].slot);
   }
 }
 

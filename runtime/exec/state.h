@@ -79,31 +79,31 @@ struct Slot {
 };
 
 // A slot and the stamp of its step on one cache line: a reader on another thread gets both with one transfer.
-struct alignas(64) SlotPlace {
+struct alignas(64) SlotCell {
   Slot slot;
   std::atomic<uint64_t> stamp{0};
 };
 
 struct OutputRun {
   const plan::Output* plan = nullptr;
-  std::unique_ptr<SlotPlace[]> places;
+  std::unique_ptr<SlotCell[]> cells;
   uint64_t mask = 0;
   memory::Ring* ring = nullptr;
   std::atomic<uint32_t> borrowed{0}; // blocks that its handler holds by mr_host::borrow
   bool holds = false;         // its slots count as holders of blocks: released when their ordinal has left the window
   bool in_host_memory = true; // threads of the host may touch its bytes
   uint32_t retain = 0;
-  Slot& at(uint64_t ordinal) { return places[ordinal & mask].slot; }
+  Slot& at(uint64_t ordinal) { return cells[ordinal & mask].slot; }
 };
 
 // The stamps of a step, which all its lanes share: for each ordinal in flight, the ordinal + 1 once it is settled. They
-// lie beside the slots of the step's first output; a step without outputs has places of its own.
+// lie beside the slots of the step's first output; a step without outputs has cells of its own.
 struct StepStamps {
-  SlotPlace* places = nullptr;
-  std::unique_ptr<SlotPlace[]> own_places;
+  SlotCell* cells = nullptr;
+  std::unique_ptr<SlotCell[]> own_cells;
   uint64_t mask = 0;
   bool wanted = false; // another step waits for these stamps
-  std::atomic<uint64_t>& stamp(uint64_t ordinal) const { return places[ordinal & mask].stamp; }
+  std::atomic<uint64_t>& stamp(uint64_t ordinal) const { return cells[ordinal & mask].stamp; }
   bool settled(uint64_t ordinal) const { return stamp(ordinal).load(std::memory_order_acquire) == ordinal + 1; }
 };
 

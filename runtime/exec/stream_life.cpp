@@ -57,7 +57,7 @@ void let_go(PaceRun& pace) {
   for (const auto& other : pace.run->epoch.paces) {
     if (&root_of(*other) != &pace) continue;
     for (OutputRun* output : other->held_outputs)
-      for (uint64_t at = 0; at <= output->mask; ++at) release(output->places[at].slot);
+      for (uint64_t at = 0; at <= output->mask; ++at) release(output->cells[at].slot);
   }
 }
 
