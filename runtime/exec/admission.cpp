@@ -378,7 +378,7 @@ bool admit_far(PaceRun& pace) {
 
 // Changes of a group's parameters come between two firings (B16), so they count firings.
 bool admit_items(PaceRun& pace) {
-  const uint64_t firing = pace.admitted.load(std::memory_order_relaxed) / pace.plan->places;
+  const uint64_t firing = pace.admitted.load(std::memory_order_relaxed) / pace.plan->rows;
   if (pace.run->changes_waiting.load(std::memory_order_relaxed)) admit_changes(pace, firing, false);
   if (pace.run->changes_admitted.load(std::memory_order_relaxed) != pace.group->changes_seen)
     take_batch_changes(*pace.group);

@@ -178,17 +178,17 @@ void fill(RunState& run, HandlerRun& step) { fill_handler(run, step); }
 void fill(RunState& run, ItemsRun& step) {
   fill_handler(run, step);
   const plugin::HandlerInfo& info = step.instance->info();
-  const uint32_t most = step.pace->plan->places;
+  const uint32_t most = step.pace->plan->rows;
   step.takes_firings = true;
   step.process_items = step.instance->table().process_items;
   step.finish_items = step.instance->table().finish_items;
   step.items_max = info.items_max;
   if (run.options.measure_bodies) step.by_items.resize(static_cast<size_t>(std::bit_width(most)));
-  step.places.resize(most);
+  step.rows.resize(most);
   step.ticks.resize(most);
-  for (ItemsRun::Place& place : step.places) {
-    place.call.lay_out(step.plan->inputs.size(), step.plan->outputs.size());
-    place.call.tick.context = &place.call.context;
+  for (ItemsRun::Row& row : step.rows) {
+    row.call.lay_out(step.plan->inputs.size(), step.plan->outputs.size());
+    row.call.tick.context = &row.call.context;
   }
   for (const auto& port : info.ports)
     if (!port.is_input()) step.is_dense_output.push_back(port.raw.flags & MR_PORT_DENSE);
@@ -211,11 +211,11 @@ void fill(RunState& run, CopyRun& step) {
   give_device(run, step, true);
   step.copy_calls.resize(step.pace->plan->slots);
   const bool of_group = step.pace->plan->kind == plan::PaceKind::batch;
-  const uint32_t places = of_group ? step.pace->plan->places : 0;
-  for (CopyCall& copy : step.copy_calls) copy.carried.reserve(step.plan->outputs.size() + places);
+  const uint32_t rows = of_group ? step.pace->plan->rows : 0;
+  for (CopyCall& copy : step.copy_calls) copy.carried.reserve(step.plan->outputs.size() + rows);
   step.takes_firings = of_group;
-  step.wanted.resize(places);
-  step.sources.resize(places);
+  step.wanted.resize(rows);
+  step.sources.resize(rows);
 }
 
 void fill(RunState&, FinishRun&) {} // join_steps()
@@ -332,7 +332,7 @@ std::unique_ptr<SegmentRun> make_segment(RunState& run, const plan::Segment& pla
   segment->device = !run.epoch.plan.on_host(plan_segment.domain);
   segment->submitting = run.submitting[plan_segment.domain].get();
   segment->traced = run.options.trace_all && !run.is_virtual;
-  segment->stride = uint64_t{plan_segment.lanes} * segment->pace->plan->places;
+  segment->stride = uint64_t{plan_segment.lanes} * segment->pace->plan->rows;
   segment->ordinal = ordinal;
   segment->progress = ordinal;
   segment->epochs_over = segment->pace->epochs_over.load();
@@ -351,7 +351,7 @@ void make_segments(RunState& run) {
                          epoch.plan.steps.size()); // a second cut adds some, and none may move in memory
   for (const plan::Segment& plan_segment : epoch.plan.segments) {
     epoch.segments.push_back(
-        make_segment(run, plan_segment, uint64_t{plan_segment.lane} * epoch.plan.paces[plan_segment.pace].places));
+        make_segment(run, plan_segment, uint64_t{plan_segment.lane} * epoch.plan.paces[plan_segment.pace].rows));
     for (uint32_t step : plan_segment.steps)
       std::visit(MakeStep{run, *epoch.segments.back(), step}, epoch.plan.steps[step].kind);
   }

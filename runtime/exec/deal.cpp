@@ -70,7 +70,7 @@ void mind_budget(GroupRun& group) {
 } // namespace
 
 StepResult DealRun::advance(uint64_t first) {
-  const GroupRun::FiringPlace firing = group->firing(first);
+  const GroupRun::FiringState firing = group->firing(first);
   for (uint64_t ordinal = first; ordinal < first + firing.count; ++ordinal)
     if (!is_settled(*this, ordinal)) return StepResult::waiting;
   {

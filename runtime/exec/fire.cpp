@@ -47,7 +47,7 @@ void lay_out(GroupRun& group, uint64_t ordinal, const batch::Item& item) {
 // True if the first of the firings in flight is not over yet, and another one would be too many.
 bool is_full(PaceRun& pace, uint64_t first) {
   if (first < pace.window) return false;
-  const uint64_t must_be_done = first - pace.window + pace.plan->places;
+  const uint64_t must_be_done = first - pace.window + pace.plan->rows;
   if (pace.completed_seen < must_be_done) pace.completed_seen = completed(pace);
   return pace.completed_seen < must_be_done;
 }
@@ -59,8 +59,8 @@ void look_again(PaceRun& pace, int64_t at_ns) {
 
 } // namespace
 
-GroupRun::ItemPlace& GroupRun::item(uint64_t ordinal) { return items[ordinal & pace->mask]; }
-GroupRun::FiringPlace& GroupRun::firing(uint64_t first) { return firings[first & pace->mask]; }
+GroupRun::ItemTick& GroupRun::item(uint64_t ordinal) { return items[ordinal & pace->mask]; }
+GroupRun::FiringState& GroupRun::firing(uint64_t first) { return firings[first & pace->mask]; }
 
 uint64_t GroupRun::errors() const {
   uint64_t sum = 0;
@@ -85,7 +85,7 @@ bool admit_firing(PaceRun& pace) {
       is_over = group.gives_open == 0 && group.collector->rows_waiting() == 0;
     } else {
       count = static_cast<uint32_t>(next.firing->items.size());
-      for (uint64_t place = first; place < first + pace.plan->places; ++place) retire(pace, place);
+      for (uint64_t row = first; row < first + pace.plan->rows; ++row) retire(pace, row);
       for (uint32_t i = 0; i < count; ++i) lay_out(group, first + i, next.firing->items[i]);
       group.firing(first) = {count, next.firing->slot, group.errors()};
       count_firing(group, *next.firing, now);
@@ -96,7 +96,7 @@ bool admit_firing(PaceRun& pace) {
     if (is_over) end_pace(pace);
     return false;
   }
-  pace.admitted.store(first + pace.plan->places, std::memory_order_release);
+  pace.admitted.store(first + pace.plan->rows, std::memory_order_release);
   for (uint32_t i = 0; i < count; ++i)
     if (pace.entry->shared->wanted)
       pace.entry->shared->stamp(first + i).store(first + i + 1, std::memory_order_release);

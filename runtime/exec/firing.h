@@ -24,7 +24,7 @@ void settle_call(HandlerRun& step, uint64_t ordinal); // after virtual time has 
 void stamp(StepRun& step, uint64_t ordinal);
 // The number by which changes are admitted for this ordinal: the tick's index, in a group's pace that of the firing.
 inline uint64_t change_index(const StepRun& step, uint64_t ordinal) {
-  return step.pace->group ? ordinal / step.pace->plan->places : step.pace->info(ordinal).index;
+  return step.pace->group ? ordinal / step.pace->plan->rows : step.pace->info(ordinal).index;
 }
 // Applies live parameter changes up to this number (2.7). No thread may be in the handler.
 void apply_changes(HandlerRun& step, uint64_t index);

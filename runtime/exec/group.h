@@ -63,12 +63,12 @@ struct DealRun : StepRun {
 
 struct GroupRun {
   // The tick that an ordinal of the group's pace is of.
-  struct ItemPlace {
+  struct ItemTick {
     GiveRun* give = nullptr;
     uint64_t ordinal = 0;
   };
   // [first ordinal & mask] of the pace
-  struct FiringPlace {
+  struct FiringState {
     uint32_t count = 0;  // items
     uint32_t slot = 0;   // the collector's
     uint64_t errors = 0; // errors() before it
@@ -79,11 +79,11 @@ struct GroupRun {
   PaceRun* pace = nullptr;
   std::vector<const HandlerLife*> lives; // its handlers, by lane
   std::vector<GiveRun*> gives;           // those that there are
-  std::vector<GiveRun*> by_stream;       // by the stream's place in its set; null: it gives nothing
+  std::vector<GiveRun*> by_stream;       // by the stream's number in its set; null: it gives nothing
 
   // head; read by the claimers of the group's segments once the firing is admitted
-  std::vector<ItemPlace> items;
-  std::vector<FiringPlace> firings;
+  std::vector<ItemTick> items;
+  std::vector<FiringState> firings;
 
   // any, under the mutex
   std::mutex mutex;
@@ -98,8 +98,8 @@ struct GroupRun {
   int64_t looked_ns = 0;   // when the clock was last read
   GroupCounts counts;
 
-  ItemPlace& item(uint64_t ordinal);
-  FiringPlace& firing(uint64_t first);
+  ItemTick& item(uint64_t ordinal);
+  FiringState& firing(uint64_t first);
   uint64_t errors() const; // so far, by all its handlers
 };
 

@@ -75,10 +75,10 @@ void make_group(RunState& run, const plan::GroupPlan& plan) {
   group->pace = run.epoch.paces[plan.clock].get();
   group->pace->group = group.get();
   group->pace->entry = &as<EntryRun>(*run.epoch.step_runs[plan.entry]);
-  const size_t places = group->pace->plan->slots;
-  group->items.resize(places);
+  const size_t ring_slots = group->pace->plan->slots;
+  group->items.resize(ring_slots);
   group->by_stream.resize(plan.gives.size());
-  group->firings.resize(places);
+  group->firings.resize(ring_slots);
   auto& deal = as<DealRun>(*run.epoch.step_runs[plan.deal]);
   deal.group = group.get();
   deal.takes_firings = group->pace->entry->takes_firings = true;

@@ -41,8 +41,8 @@ void begin_counts(GroupRun& group) {
 void count_firing(GroupRun& group, const batch::Firing& firing, int64_t now_ns) {
   GroupCounts& counts = group.counts;
   ++counts.firings[firing.items.size()];
-  counts.places_filled += firing.rows;
-  counts.places += firing.bucket_items;
+  counts.rows_filled += firing.rows;
+  counts.rows += firing.bucket_items;
   for (const batch::Item& item : firing.items) counts.waiting.add(now_ns - item.given_ns);
   GroupCounts::UnderWay& begun = counts.under_way[firing.slot];
   begun.firing = &firing;

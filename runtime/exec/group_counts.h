@@ -22,9 +22,9 @@ struct GroupCounts {
     SingleWriter<uint64_t> dropped_late; // items that did not fire, since they would have been late
   };
   std::vector<SingleWriter<uint64_t>> firings; // [n] those of n items
-  SingleWriter<uint64_t> places_filled, places;
+  SingleWriter<uint64_t> rows_filled, rows;
   Histogram waiting;            // from the gift of an item to its firing
-  std::vector<Histogram> times; // from firing to dealing out; [n]: of those made for 2ⁿ places
+  std::vector<Histogram> times; // from firing to dealing out; [n]: of those made for 2ⁿ rows
   std::vector<ByStream> streams;
 
   struct UnderWay {

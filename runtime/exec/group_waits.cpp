@@ -10,7 +10,7 @@ namespace millrace::exec {
 
 std::string words_of_ordinal(const PaceRun& pace, uint64_t ordinal) {
   if (pace.plan->kind != plan::PaceKind::batch) return " (tick " + std::to_string(ordinal) + ")";
-  return " (firing " + std::to_string(ordinal / pace.plan->places) + ")";
+  return " (firing " + std::to_string(ordinal / pace.plan->rows) + ")";
 }
 
 std::string name_with_stream(const StepRun& step) {

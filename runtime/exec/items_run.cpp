@@ -22,23 +22,23 @@ uint64_t bytes_of(const mr_input& input) { return input.value ? input.value->hea
 
 // Takes the inputs of an item that is called, which passes_over() has put into raw_inputs.
 void take_item(ItemsRun& step, uint64_t ordinal) {
-  ItemsRun::Place& place = step.places[step.called_items];
-  place.ordinal = ordinal;
-  place.failure.clear();
-  place.call.context = {&step, ordinal, nullptr, nullptr};
-  place.call.context.failure = &place.failure;
-  std::copy(step.raw_inputs.begin(), step.raw_inputs.end(), place.call.raw_inputs.begin());
-  for (mr_output& output : place.call.raw_outputs) output.state = MR_OUTPUT_SILENT;
-  place.call.tick.info = &step.pace->info(ordinal);
-  place.call.tick.ended = step.tick.ended;
-  place.call.tick.stream = step.pace->group->item(ordinal).give->give->stream;
-  step.ticks[step.called_items++] = &place.call.tick;
+  ItemsRun::Row& row = step.rows[step.called_items];
+  row.ordinal = ordinal;
+  row.failure.clear();
+  row.call.context = {&step, ordinal, nullptr, nullptr};
+  row.call.context.failure = &row.failure;
+  std::copy(step.raw_inputs.begin(), step.raw_inputs.end(), row.call.raw_inputs.begin());
+  for (mr_output& output : row.call.raw_outputs) output.state = MR_OUTPUT_SILENT;
+  row.call.tick.info = &step.pace->info(ordinal);
+  row.call.tick.ended = step.tick.ended;
+  row.call.tick.stream = step.pace->group->item(ordinal).give->give->stream;
+  step.ticks[step.called_items++] = &row.call.tick;
 }
 
 // True if the bytes of the input lie side by side in the items' order.
 bool lie_side_by_side(const ItemsRun& step, size_t input) {
   for (uint32_t i = 0; i + 1 < step.called_items; ++i) {
-    const mr_input &at = step.places[i].call.raw_inputs[input], &next = step.places[i + 1].call.raw_inputs[input];
+    const mr_input &at = step.rows[i].call.raw_inputs[input], &next = step.rows[i + 1].call.raw_inputs[input];
     if (at.data + bytes_of(at) != next.data) return false;
   }
   return true;
@@ -48,7 +48,7 @@ void gather_rows(ItemsRun& step, size_t input) {
   if (lie_side_by_side(step, input)) return;
   auto* to = reinterpret_cast<uint8_t*>(step.gathered[input].get());
   for (uint32_t i = 0; i < step.called_items; ++i) {
-    mr_input& of = step.places[i].call.raw_inputs[input];
+    mr_input& of = step.rows[i].call.raw_inputs[input];
     if (bytes_of(of) > 0) std::memcpy(to, of.data, bytes_of(of));
     of.data = to;
     to += bytes_of(of);
@@ -62,7 +62,7 @@ mr_status call_items(ItemsRun& step) {
     mr_status status = step.process_items(step.self, &step.ticks[begin], count);
     if (status == MR_OK && step.finish_items) status = step.finish_items(step.self, &step.ticks[begin], count);
     if (status < 0)
-      for (uint32_t i = begin; i < begin + count; ++i) step.places[i].call.context.has_failed = true;
+      for (uint32_t i = begin; i < begin + count; ++i) step.rows[i].call.context.has_failed = true;
     if (status != MR_OK) worst = status;
   }
   return worst;
@@ -71,10 +71,10 @@ mr_status call_items(ItemsRun& step) {
 mr_status timed_call(ItemsRun& step) {
   RunState& run = *step.run;
   SegmentRun& segment = *step.segment;
-  step.context.ordinal = step.places[0].ordinal;
-  step.tick.info = step.places[0].call.tick.info;
+  step.context.ordinal = step.rows[0].ordinal;
+  step.tick.info = step.rows[0].call.tick.info;
   if (run.changes_admitted.load(std::memory_order_acquire) != step.life->changes_seen)
-    apply_changes(step, change_index(step, step.places[0].ordinal));
+    apply_changes(step, change_index(step, step.rows[0].ordinal));
   segment.inside.store(&step, std::memory_order_relaxed);
   ++step.life->other_calls;
   trace_tiny_calls(segment);
@@ -92,10 +92,10 @@ mr_status timed_call(ItemsRun& step) {
   return status;
 }
 
-void fail_item(ItemsRun& step, ItemsRun::Place& place) {
-  void_outputs(step, place.call.raw_outputs);
-  fail_outputs(step, place.call.raw_outputs, place.call.raw_inputs);
-  place.call.context.has_failed = true;
+void fail_item(ItemsRun& step, ItemsRun::Row& row) {
+  void_outputs(step, row.call.raw_outputs);
+  fail_outputs(step, row.call.raw_outputs, row.call.raw_inputs);
+  row.call.context.has_failed = true;
 }
 
 // Checks what the call said of each item, and applies the policy to failures: to one of the call once, to those of
@@ -104,33 +104,33 @@ void end_items(ItemsRun& step, mr_status status) {
   const bool leaves = status == MR_INTERRUPTED && step.run->stopping.load(std::memory_order_relaxed);
   if (status == MR_END) step.run->stop();
   for (uint32_t i = 0; i < step.called_items; ++i) {
-    ItemsRun::Place& place = step.places[i];
-    TickContext& context = place.call.context;
-    const bool of_call = context.has_failed && place.failure.empty();
+    ItemsRun::Row& row = step.rows[i];
+    TickContext& context = row.call.context;
+    const bool of_call = context.has_failed && row.failure.empty();
     if (!context.has_failed) {
-      const mr_status own = status_of_call(step, MR_OK, place.call.raw_outputs, place.call.raw_inputs);
+      const mr_status own = status_of_call(step, MR_OK, row.call.raw_outputs, row.call.raw_inputs);
       context.has_failed = own < 0;
       if (own >= 0) {
-        say_stream(step, place.call.tick.stream, place.call.raw_outputs);
+        say_stream(step, row.call.tick.stream, row.call.raw_outputs);
         continue;
       }
-    } else if (!place.failure.empty()) {
-      step.instance->set_error(place.failure);
+    } else if (!row.failure.empty()) {
+      step.instance->set_error(row.failure);
     }
-    fail_item(step, place);
+    fail_item(step, row);
     // A call that has failed is one failure, said at its first item.
     const bool is_said = of_call && i % step.items_max != 0;
-    if (!is_said && !leaves) mind_failure(step, place.call.tick.info->index);
+    if (!is_said && !leaves) mind_failure(step, row.call.tick.info->index);
   }
 }
 
 void settle_items(ItemsRun& step) {
   for (uint32_t i = 0; i < step.called_items; ++i) {
-    ItemsRun::Place& place = step.places[i];
-    const Cause cause = place.call.context.has_failed ? Cause::error : Cause::silent;
-    settle_outputs(step, place.ordinal, place.call.raw_outputs, place.call.raw_inputs, cause);
-    stamp(step, place.ordinal);
-    if (step.pace->is_measured(place.ordinal)) note_sink_latency(step, place.ordinal);
+    ItemsRun::Row& row = step.rows[i];
+    const Cause cause = row.call.context.has_failed ? Cause::error : Cause::silent;
+    settle_outputs(step, row.ordinal, row.call.raw_outputs, row.call.raw_inputs, cause);
+    stamp(step, row.ordinal);
+    if (step.pace->is_measured(row.ordinal)) note_sink_latency(step, row.ordinal);
   }
 }
 
@@ -153,7 +153,7 @@ StepResult ItemsRun::advance(uint64_t first) {
   end_items(*this, timed_call(*this));
   if (run->is_virtual && run->options.cost_ns) {
     const int64_t cost = run->options.items_cost_ns ? run->options.items_cost_ns(handler->name, called_items)
-                                                    : run->options.cost_ns(handler->name, first / pace->plan->places);
+                                                    : run->options.cost_ns(handler->name, first / pace->plan->rows);
     trace_call(*this, run->now_ns(), run->now_ns() + std::max<int64_t>(cost, 0));
     if (cost > 0) {
       segment->busy_until_ns = run->now_ns() + cost;

@@ -14,7 +14,7 @@ struct ItemsRun : HandlerRun {
   StepResult advance(uint64_t first) override; // `first`: a firing's first item; it calls for all
 
   // The arguments of one item.
-  struct Place {
+  struct Row {
     CallArguments call;
     uint64_t ordinal = 0;
     std::string failure; // the sentence by which it has failed
@@ -30,7 +30,7 @@ struct ItemsRun : HandlerRun {
 
   // claimer
   std::vector<Histogram> by_items; // RunOptions::measure_bodies: times of calls of 1, 2, 4, … items; else empty
-  std::vector<Place> places;       // one for each item that is called, in their order
+  std::vector<Row> rows;           // one for each item that is called, in their order
   std::vector<mr_tick*> ticks;     // the same
   uint32_t called_items = 0;
 };

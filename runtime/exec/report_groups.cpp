@@ -27,8 +27,8 @@ void report_firings(const GroupCounts& counts, GroupReport& out) {
     out.firings += firings;
     out.items += firings * items;
   }
-  out.places_filled = counts.places_filled;
-  out.places = counts.places;
+  out.places_filled = counts.rows_filled;
+  out.places = counts.rows;
   out.waiting_p50_us = us_of_ns(counts.waiting.quantile_ns(0.5));
   out.waiting_p99_us = us_of_ns(counts.waiting.quantile_ns(0.99));
   out.waiting_sum_us = us_of_ns(counts.waiting.sum_ns());

@@ -92,11 +92,11 @@ bool begin_tick(SegmentRun& segment) {
   }
   segment.in_tick.store(true, std::memory_order_relaxed);
   segment.cursor = 0;
-  segment.place = 0;
+  segment.row = 0;
   segment.measured = pace.is_measured(segment.ordinal);
   RunState& run = *segment.run;
-  // A group's firings are counted, not their places.
-  const uint64_t nth = pace.group ? segment.ordinal / pace.plan->places : segment.ordinal;
+  // A group's firings are counted, not their rows.
+  const uint64_t nth = pace.group ? segment.ordinal / pace.plan->rows : segment.ordinal;
   segment.careful.store((nth & kTimedMask) == kTimedTick || run.any_failed.load(std::memory_order_relaxed) ||
                             run.changes_admitted.load(std::memory_order_relaxed) != segment.changes_seen,
                         std::memory_order_relaxed);
@@ -193,12 +193,12 @@ bool run_steps(SegmentRun& segment, bool& moved) {
 bool run_firing(SegmentRun& segment, bool& moved) {
   GroupRun& group = *segment.pace->group;
   const uint32_t items = group.firing(segment.ordinal).count;
-  for (; segment.cursor < segment.steps.size(); ++segment.cursor, segment.place = 0) {
+  for (; segment.cursor < segment.steps.size(); ++segment.cursor, segment.row = 0) {
     StepRun& step = *segment.steps[segment.cursor];
     const uint32_t calls = step.takes_firings ? 1 : items;
     HandlerRun* const called = step.called();
-    for (; segment.place < calls; ++segment.place) {
-      const uint64_t ordinal = segment.ordinal + segment.place;
+    for (; segment.row < calls; ++segment.row) {
+      const uint64_t ordinal = segment.ordinal + segment.row;
       if (called) called->tick.stream = group.item(ordinal).give->give->stream;
       const StepResult result = step.advance(ordinal);
       if (result == StepResult::waiting || result == StepResult::made_room) {

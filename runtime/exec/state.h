@@ -254,7 +254,7 @@ struct SegmentRun {
   bool device = false;
   std::mutex* submitting = nullptr; // RunState::submitting of its device
   std::vector<StepRun*> steps;
-  uint64_t stride = 1; // from one ordinal of it to the next: its lanes, in a group's pace their places
+  uint64_t stride = 1;                    // from one ordinal of it to the next: its lanes, in a group's pace their rows
   std::vector<PendingStep> pending_steps; // those whose outputs may be settled later
 
   const StepStamps* first = nullptr; // the stamps that its first step needs: an ordinal that has one is admitted
@@ -264,7 +264,7 @@ struct SegmentRun {
   alignas(64) std::atomic<bool> claimed{false};  // any
   uint64_t ordinal = 0;
   size_t cursor = 0;
-  uint32_t place = 0; // in a group's pace: the item that the step at the cursor is at
+  uint32_t row = 0; // in a group's pace: the item that the step at the cursor is at
   std::atomic<bool> in_tick{false};
   std::atomic<const StepStamps*> awaits{nullptr}; // in a tick: it waits only for the stamp of `progress` here
   std::atomic<bool> done{false};

@@ -4,7 +4,7 @@
 //   entry   in the group's pace: the inputs of a firing's items
 //   deal    last in the group's pace: gives each item's outputs back to the tick that it is of
 //
-// The pace of a group counts *places*: a firing takes `items_max` ordinals, of which it fills as many as it has items.
+// The pace of a group counts *rows*: a firing takes `items_max` ordinals, of which it fills as many as it has items.
 // So a handler of a group runs on an item as it runs on a tick, and what it makes has a slot and a block of its own.
 #pragma once
 
@@ -29,7 +29,7 @@ struct GroupPlan {
   uint32_t entry = kNone, deal = kNone;
   std::vector<uint32_t> handlers; // in the order of the text
   std::vector<uint32_t> gives;    // by stream: step; kNone: that stream gives it nothing
-  uint32_t items_max = 1;         // places of a firing, a power of two
+  uint32_t items_max = 1;         // rows of a firing, a power of two
   uint32_t in_flight = 1;         // firings
   BatchRule rule = BatchRule::free;
   uint32_t size = 0;     // fixed: items that are waited for; free: the most that are taken

@@ -72,8 +72,8 @@ class Layout {
     Clock& clock = plan_.clocks[pace.clock];
     if (pace.kind == PaceKind::batch) {
       const GroupPlan& group = group_of(plan_, pace.clock);
-      pace.places = group.items_max;
-      pace.window = pace.room = pace.places * group.in_flight;
+      pace.rows = group.items_max;
+      pace.window = pace.room = pace.rows * group.in_flight;
       return;
     }
     if (pace.kind == PaceKind::clock) {

@@ -21,7 +21,7 @@ inline constexpr uint32_t kReadAhead = 2;
 
 // far: it runs every tick of its clock, later: its ticks come from paces that run them earlier, on this node or on
 // others (stages.h).
-// batch: of a group's clock; its ordinals count the places of firings (group_plan.h).
+// batch: of a group's clock; its ordinals count the rows of firings (group_plan.h).
 enum class PaceKind { clock, decoupled, far, batch };
 
 // A way by which the ticks of a far pace come: from one of the paces before it.
@@ -43,7 +43,7 @@ struct Pace {
   std::vector<Feed> feeds;         // far
   int64_t way_ns = 0;              // far: ticks from another node are so long on their way, as predicted
   std::vector<uint32_t> led_by;    // clocks without sources: paces of this node that know how far its leaders are
-  uint32_t places = 1;             // batch: ordinals of a firing
+  uint32_t rows = 1;               // batch: ordinals of a firing
   uint32_t window = 1;             // ordinals in flight
   uint32_t room = 1;               // the window that memory is laid out for: `window` may grow so far at another cut
   uint32_t gap = 1;                // ticks beyond Step::owes for which a handler may owe a firing before it is drained

@@ -126,7 +126,7 @@ MR_FIELDS(TransferPlan, step, edges, route, bytes, predicted_us, one_by_one_us, 
 MR_FIELDS(AccessPlan, step, input, edge, domain, bytes, predicted_us, copy_us)
 MR_FIELDS(InsertedPlan, handler, declared, from, to, source, readers, reason, predicted_us, width, height, bytes)
 MR_FIELDS(Feed, channel, first, count)
-MR_FIELDS(Pace, kind, node, clock, stage, parent, gate, entry, level, feeds, way_ns, led_by, places, window, room, gap,
+MR_FIELDS(Pace, kind, node, clock, stage, parent, gate, entry, level, feeds, way_ns, led_by, rows, window, room, gap,
           slots, sources, generated, ticks_max)
 MR_FIELDS(Clock, name, mode, rate, live, driver, in_flight, in_flight_least, pending, set, fails_alone, restarts,
           has_room, is_place, is_group, absent, held_ns, held_ticks, owed_ticks, crowd_ticks, circle, leaders,

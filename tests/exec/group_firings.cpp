@@ -74,7 +74,7 @@ struct FiringModel final : Handler {
   void process(Tick& tick, Cpu&) {
     const exec::SegmentRun& here = *exec::Claim::here();
     exec::GroupRun& group = *here.pace->group;
-    firing_calls.push_back({here.ordinal / here.pace->plan->places, here.place, group.firing(here.ordinal).count,
+    firing_calls.push_back({here.ordinal / here.pace->plan->rows, here.row, group.firing(here.ordinal).count,
                             group.collector->forecast().under_way(), tick.stream(), tick.epoch(), tick.index(),
                             read_one(a(tick)), now_ns()});
     if (fail_every > 0 && static_cast<int64_t>(tick.index()) % fail_every == fail_every - 1)
