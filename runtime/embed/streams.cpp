@@ -60,14 +60,14 @@ void Streams::remove(const std::string& set, const std::string& name, exec::Stre
 
 // The instances in whose places others came are destroyed here, and not by the thread of a worker.
 void Streams::add_now(const Request& request) {
-  const uint32_t clock = run_.take_place(request.set, request.stream.name);
+  const uint32_t clock = run_.take_seat(request.set, request.stream.name);
   std::shared_ptr<plan::MadeStream> made;
   try {
     plan::StreamToMake wanted{.clock = clock, .stream = request.stream};
     wanted.limits.over = &over_;
     made = std::make_shared<plan::MadeStream>(composition_.make_stream(wanted));
   } catch (...) {
-    run_.give_up_place(clock);
+    run_.give_up_seat(clock);
     throw;
   }
   std::promise<void> answered;

@@ -26,10 +26,10 @@ class Streams {
   Streams& operator=(const Streams&) = delete;
 
   // `set` "": the only one that has room. Returns at once; `done` is called when the stream has begun, or with the
-  // error for which it does not: MR0203 for its name, MR0320, MR0324 and MR0303 as exec/places.h says, MR0322, MR0604
+  // error for which it does not: MR0203 for its name, MR0320, MR0324 and MR0303 as exec/seats.h says, MR0322, MR0604
   // and MR0605 for its handlers.
   void add(const std::string& set, const graph::Stream& stream, exec::StreamDone done);
-  // Throws Failure as exec/places.h says. `done` is called when the stream is gone.
+  // Throws Failure as exec/seats.h says. `done` is called when the stream is gone.
   void remove(const std::string& set, const std::string& name, exec::StreamDone done);
 
  private:

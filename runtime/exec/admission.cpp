@@ -72,8 +72,8 @@ void end_pace(PaceRun& pace) {
   pace.due_ns.store(INT64_MAX, std::memory_order_relaxed);
   pace.idle_until_ns.store(INT64_MIN, std::memory_order_relaxed);
   pace.ended.store(true, std::memory_order_release);
-  if (pace.clock->plan->has_room) wake_places(*pace.run, pace.clock->plan->set);
-  if (pace.plan->kind == plan::PaceKind::clock) end_place(*pace.clock, *pace.run);
+  if (pace.clock->plan->has_room) wake_seats(*pace.run, pace.clock->plan->set);
+  if (pace.plan->kind == plan::PaceKind::clock) end_seat(*pace.clock, *pace.run);
   if (pace.index == pace.plan->clock) give_up_changes(*pace.run, pace.plan->clock);
   pace.run->notify(pace);
   tell_clock_ended(pace);
@@ -286,7 +286,7 @@ bool admit_clock_tick(PaceRun& pace) {
   const bool filled = fill_tick(pace, info, ordinal);
   if (!filled || sources_ended(pace)) {
     leave_calls(pace);
-    if (filled && !loses_source(pace, ordinal) && !leaves_place(pace)) end_pace(pace);
+    if (filled && !loses_source(pace, ordinal) && !leaves_seat(pace)) end_pace(pace);
     return false;
   }
   // And after them: a program that changes a parameter and then pushes a value finds it changed for that value.

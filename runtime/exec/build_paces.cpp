@@ -89,15 +89,15 @@ void make_paces(RunState& run) {
 
 namespace {
 
-// Says if a stream is in the place that the clock is.
-void settle_place(PaceRun& pace) {
+// Sets if a stream is in the seat that the clock is.
+void settle_seat(PaceRun& pace) {
   ClockRun& clock = *pace.clock;
-  clock.place.is_there = !clock.plan->is_place;
-  clock.place.is_awaited = !clock.plan->absent.empty();
-  if (clock.place.is_there) clock.place.name = clock.plan->name;
-  if (clock.place.is_awaited) clock.failure = Error{code::probe_failed, clock.plan->absent, {}, {}, "", ""};
+  clock.seat.is_there = !clock.plan->is_seat;
+  clock.seat.is_awaited = !clock.plan->absent.empty();
+  if (clock.seat.is_there) clock.seat.name = clock.plan->name;
+  if (clock.seat.is_awaited) clock.failure = Error{code::probe_failed, clock.plan->absent, {}, {}, "", ""};
   if (!clock.plan->begins_later()) return;
-  clock.place.vacant = true;
+  clock.seat.vacant = true;
   clock.halted = true;
   clock.stage = Stage::vacant;
   clock.rests = true;
@@ -109,7 +109,7 @@ void settle_place(PaceRun& pace) {
 void join_paces(RunState& run) {
   Epoch& epoch = run.epoch;
   for (auto& pace : epoch.paces) {
-    if (pace->plan->kind == plan::PaceKind::clock) settle_place(*pace);
+    if (pace->plan->kind == plan::PaceKind::clock) settle_seat(*pace);
     if (pace->plan->node != epoch.plan.node || pace->plan->kind == plan::PaceKind::batch)
       continue; // it has no steps here, or make_groups() joins it
     if (pace->plan->kind == plan::PaceKind::far) {

@@ -318,7 +318,7 @@ void make_streams(RunState& run) {
 void take_instance(RunState& run, HandlerRun& step) {
   step.instance = step.life->instance;
   step.self = step.instance->self();
-  const std::string& stream = step.pace->clock->place.name; // whoever gives an instance to a place has the lock
+  const std::string& stream = step.pace->clock->seat.name; // whoever gives an instance to a seat has the lock
   const bool comes = step.pace->clock->plan->has_room && !step.handler->stream.empty() && !stream.empty();
   step.name = comes ? graph::instance_name(step.handler->written_as, stream) : step.handler->name;
   lend(run, step);

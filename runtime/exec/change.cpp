@@ -23,7 +23,7 @@ constexpr size_t kNamesListedMax = 32;
 // True once no tick of the clock can take a change any more.
 bool is_over(const RunState& run, uint32_t clock) {
   const ClockRun& state = *run.clocks[clock];
-  if (state.place.vacant.load(std::memory_order_acquire)) return true;
+  if (state.seat.vacant.load(std::memory_order_acquire)) return true;
   if (state.halted.load(std::memory_order_acquire) && !state.plan->restarts) return true;
   for (const auto& pace : run.epoch.paces)
     if (pace->index == clock) // a clock's own pace has its number
@@ -35,7 +35,7 @@ bool is_over(const RunState& run, uint32_t clock) {
 std::vector<uint32_t> find_handlers(const RunState& run, const std::string& name) {
   const plan::Plan& plan = run.epoch.plan;
   std::vector<uint32_t> found, over;
-  uint32_t was_there = plan::kNone; // the stream of this name was in that place
+  uint32_t was_there = plan::kNone; // the stream of this name was in that seat
   std::vector<std::string> names;
   for (uint32_t h = 0; h < plan.handlers.size(); ++h) {
     const plan::HandlerPlan& handler = plan.handlers[h];

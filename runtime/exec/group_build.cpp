@@ -63,7 +63,7 @@ uint32_t priority_of(const RunState& run, const plan::GroupPlan& plan, uint32_t 
   const graph::Stream& item = run.epoch.graph.find_set(plan.set)->items[stream];
   const auto field = std::find_if(item.fields.begin(), item.fields.end(),
                                   [](const graph::Param& param) { return param.name == "priority"; });
-  const bool is_given = field != item.fields.end() && !item.is_place;
+  const bool is_given = field != item.fields.end() && !item.is_seat;
   return is_given
              ? static_cast<uint32_t>(std::clamp(graph::read_whole(field->text).value_or(0), int64_t{0}, int64_t{100}))
              : 0;

@@ -113,7 +113,7 @@ struct HandlerRun : StepRun, CallArguments, Owing {
   HandlerLife* life = nullptr;
   plugin::Instance* instance = nullptr; // the life's
   void* self = nullptr;
-  // name_now() of it, for a thread that is in a call of it and can take no lock. Set while no stream is in its place.
+  // name_now() of it, for a thread that is in a call of it and can take no lock. Set while no stream is in its seat.
   std::string name;
   mr_status (*process)(void*, mr_tick*) = nullptr;
   mr_status (*finish)(void*, mr_tick*) = nullptr; // null: none

@@ -89,7 +89,7 @@ std::pair<const StepRun*, uint64_t> owes(const SegmentRun& segment) {
 
 // True if the segment waits for a stream to come, which may be never.
 bool awaits_stream(const SegmentRun& segment) {
-  return segment.head && segment.pace->plan->kind == plan::PaceKind::clock && segment.pace->clock->place.vacant.load();
+  return segment.head && segment.pace->plan->kind == plan::PaceKind::clock && segment.pace->clock->seat.vacant.load();
 }
 
 // True if nothing is in flight here, and all that is missing is ticks from other nodes.

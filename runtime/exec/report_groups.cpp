@@ -44,8 +44,8 @@ void report_late(const RunState& run, const GroupRun& group, GroupReport& out) {
   for (const GiveRun* give : group.gives) {
     const GroupCounts::ByStream& of = group.counts.streams[give->give->stream];
     if (of.settled_late + of.dropped_late == 0) continue;
-    const std::lock_guard lock(run.places_mutex);
-    out.late.push_back({give->pace->clock->place.name, of.settled_late, of.dropped_late});
+    const std::lock_guard lock(run.seats_mutex);
+    out.late.push_back({give->pace->clock->seat.name, of.settled_late, of.dropped_late});
   }
 }
 

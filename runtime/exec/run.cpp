@@ -84,7 +84,7 @@ void Run::start() {
     tell_region(*region);
   }
   for (uint32_t c = 0; c < run.clocks.size(); ++c)
-    if (run.clocks[c]->place.is_awaited) tell_stream_absent(run, c, *run.clocks[c]->failure);
+    if (run.clocks[c]->seat.is_awaited) tell_stream_absent(run, c, *run.clocks[c]->failure);
   for (device::Device* device : run.devices) device->steady(true);
   run.trace_begin_ns = run.now_ns();
   threads_->begin_ns.store(run.trace_begin_ns);
@@ -132,7 +132,7 @@ Result Run::wait() {
   // In virtual time others may have gone on after this run.
   const int64_t after_end_ns = run.is_virtual ? run.now_ns() - run.virtual_end_ns : 0;
   threads_->workers.join();
-  end_places(run);
+  end_seats(run);
   for (auto& clock : run.clocks)
     for (SourceState& source : clock->sources)
       if (source.reader) source.reader->stop();
@@ -252,10 +252,8 @@ std::vector<std::string> Run::nodes_of(const std::vector<ParamChange>& changes) 
   return names;
 }
 
-uint32_t Run::take_place(const std::string& set, const std::string& name) {
-  return exec::take_place(*state_, set, name);
-}
-void Run::give_up_place(uint32_t clock) { exec::give_up_place(*state_, clock); }
+uint32_t Run::take_seat(const std::string& set, const std::string& name) { return exec::take_seat(*state_, set, name); }
+void Run::give_up_seat(uint32_t clock) { exec::give_up_seat(*state_, clock); }
 bool Run::is_awaited(uint32_t clock) const { return exec::is_awaited(*state_, clock); }
 void Run::still_absent(uint32_t clock, const Error& error) { exec::still_absent(*state_, clock, error); }
 void Run::add(uint32_t clock, NewStream stream) { come(*state_, clock, std::move(stream)); }
@@ -263,7 +261,7 @@ void Run::remove(const std::string& set, const std::string& name, StreamDone don
   go(*state_, set, name, std::move(done));
 }
 
-void Run::end_streams() { end_places(*state_); }
+void Run::end_streams() { end_seats(*state_); }
 
 std::vector<AppliedChange> Run::changes() const {
   const std::lock_guard lock(state_->changes_mutex);

@@ -18,7 +18,7 @@
 
 #include "device/device.h"
 #include "device/timeline.h"
-#include "exec/places.h"
+#include "exec/seats.h"
 #include "observe/report.h"
 #include "plan/prepare.h"
 #include "plugin/registry.h"
@@ -207,10 +207,10 @@ class Run {
   std::vector<HomeChanges> by_home(const std::vector<ParamChange>& changes) const;
   // The nodes on which handlers of these changes are, without this one.
   std::vector<std::string> nodes_of(const std::vector<ParamChange>& changes) const;
-  // Streams that come and go (places.h). A place is taken before the handlers of the stream are made, which learn its
-  // number from it. Any thread. Throws Failure as places.h says.
-  uint32_t take_place(const std::string& set, const std::string& name);
-  void give_up_place(uint32_t clock);
+  // Streams that come and go (seats.h). A seat is taken before the handlers of the stream are made, which learn its
+  // number from it. Any thread. Throws Failure as seats.h says.
+  uint32_t take_seat(const std::string& set, const std::string& name);
+  void give_up_seat(uint32_t clock);
   bool is_awaited(uint32_t clock) const;
   void still_absent(uint32_t clock, const Error& error);
   void add(uint32_t clock, NewStream stream);

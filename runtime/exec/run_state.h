@@ -72,9 +72,9 @@ class RunState {
   std::atomic<bool> abort{false};
   std::atomic<bool> failing{false};    // the run
   std::atomic<bool> any_failed{false}; // the run, or a stream: a clock has a `fail_index`
-  // Guards which stream is in which place, and which instance a handler has: those of a stream that comes are new.
-  mutable std::mutex places_mutex, instances_mutex;
-  bool places_over = false; // under places_mutex: no stream comes or goes any more
+  // Guards which stream is in which seat, and which instance a handler has: those of a stream that comes are new.
+  mutable std::mutex seats_mutex, instances_mutex;
+  bool seats_over = false; // under seats_mutex: no stream comes or goes any more
   // any, under failure_mutex
   mutable std::mutex failure_mutex;
   std::vector<FailureRecord> failures;

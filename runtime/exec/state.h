@@ -43,7 +43,7 @@
 #include "device/device.h"
 #include "exec/cause.h"
 #include "exec/lines.h"
-#include "exec/places.h"
+#include "exec/seats.h"
 #include "exec/tick_watch.h"
 #include "memory/ring.h"
 #include "observe/histogram.h"
@@ -141,7 +141,7 @@ struct alignas(64) ClockRun {
   uint32_t failed_epoch = 0;                    // any, under failure_mutex: the epoch of that tick
   std::string failed_on;                        // any, under failure_mutex: its node; "": this one
 
-  PlaceRun place;
+  SeatRun seat;
   std::atomic<bool> removed{false}; // any, under failure_mutex: it is halted because its stream is to go
   std::atomic<uint32_t> epoch{0};   // any, under failure_mutex: the last one that has begun, as far as is known here
 

@@ -91,7 +91,7 @@ Started start_sources(ClockRun& clock) {
   return all;
 }
 
-// True if the stream begins anew; else it is over, and leaves its place.
+// True if the stream begins anew; else it is over, and leaves its seat.
 bool comes_back(const PaceRun& pace) {
   const ClockRun& clock = *pace.clock;
   const std::lock_guard lock(pace.run->failure_mutex);
@@ -132,7 +132,7 @@ void begin(PaceRun& pace) {
   const int64_t media_ns = next_media_ns(pace);
   for (SourceState& source : clock.sources) source.begin_anew(media_ns);
   await_value(pace);
-  const bool comes = clock.place.vacant.exchange(false);
+  const bool comes = clock.seat.vacant.exchange(false);
   if (!comes) ++clock.restarts;
   take_stage(pace, Stage::runs);
   pace.due_ns.store(clock.began_ns, std::memory_order_relaxed);
@@ -207,7 +207,7 @@ bool leaves_starting(PaceRun& pace) {
   }
   const Started started = start_sources(clock);
   if (started == Started::not_yet) look_again(pace);
-  if (started == Started::failed && clock.place.vacant.load()) { // a stream that was to come
+  if (started == Started::failed && clock.seat.vacant.load()) { // a stream that was to come
     const SourceRun& source = failed_source(clock);
     const Error error = start_error(source, source.instance->taken_error());
     leave(pace, Left::removed);
@@ -299,7 +299,7 @@ void mark_first_values(PaceRun& pace) {
   if (all) pace.clock->first_of_epoch = false;
 }
 
-bool leaves_place(PaceRun& pace) {
+bool leaves_seat(PaceRun& pace) {
   if (!pace.clock->plan->has_room) return false;
   const std::lock_guard lock(pace.run->failure_mutex);
   pace.clock->halted.store(true);

@@ -5,7 +5,7 @@
 //   draining   each of its segments ends the ticks that it has, and resets its handlers (end_epoch)
 //   down       it waits until the back-off is over
 //   starting   its sources are stopped, reset and started, by their own threads if they block
-//   vacant     its stream is over, and another one may come into its place (places.h)
+//   vacant     its stream is over, and another one may come into its seat (seats.h)
 //
 // Each time round is an epoch of the clock. Indices and media times go on from one to the next, and no tick sees a
 // value of an earlier one. Other clocks are not concerned: to them a stream that is down is one that has nothing new.
@@ -32,8 +32,8 @@ bool has_begun_anew(PaceRun& pace);
 // The clock's sources have come to their end. True if the stream begins anew all the same: a live source that ends has
 // lost what it reads.
 bool loses_source(PaceRun& pace, uint64_t ordinal);
-// The clock's sources have come to their end. True if the stream leaves its place for another one.
-bool leaves_place(PaceRun& pace);
+// The clock's sources have come to their end. True if the stream leaves its seat for another one.
+bool leaves_seat(PaceRun& pace);
 // Marks the first value of each source in an epoch (MR_FLAG_DISCONTINUITY). Called before the tick is published.
 void mark_first_values(PaceRun& pace);
 

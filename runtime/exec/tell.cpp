@@ -23,12 +23,12 @@ constexpr int64_t kLossOverNs = 1'000'000'000;
 std::string clock_of(const StepRun& step) { return clock_now(*step.run, step.pace->plan->clock); }
 
 std::string stream_of(const RunState& run, const ClockRun& clock) {
-  const std::lock_guard lock(run.places_mutex);
-  return clock.place.name;
+  const std::lock_guard lock(run.seats_mutex);
+  return clock.seat.name;
 }
 
-// True of the clock of a place while no stream is in it: it has no name that a person knows.
-bool is_free_place(const ClockRun& clock) { return clock.plan->is_place && clock.place.vacant.load(); }
+// True of the clock of a seat while no stream is in it: it has no name that a person knows.
+bool is_free_seat(const ClockRun& clock) { return clock.plan->is_seat && clock.seat.vacant.load(); }
 
 bool is_heard(const RunState& run, LogLevel level) { return run.options.log && run.options.log->takes(level); }
 
@@ -84,10 +84,10 @@ void lend_log(HandlerRun& step) {
   plugin::Instance& instance = *step.instance;
   Log& log = *step.run->options.log;
   const ClockRun& clock = *step.pace->clock;
-  const bool comes = clock.plan->has_room && !clock.place.name.empty(); // whoever gives the instance has the lock
+  const bool comes = clock.plan->has_room && !clock.seat.name.empty(); // whoever gives the instance has the lock
   // The log keeps its sources, and of many streams that come and go few have something to say.
   const auto source = std::make_shared<std::atomic<const LogSource*>>(nullptr);
-  const auto find = [&log, source, name = step.name, of = comes ? clock.place.name : clock.plan->name] {
+  const auto find = [&log, source, name = step.name, of = comes ? clock.seat.name : clock.plan->name] {
     const LogSource* found = source->load();
     if (!found) source->store(found = &log.source(name, of));
     return found;
@@ -107,14 +107,14 @@ void lend_log(HandlerRun& step) {
 }
 
 void tell_clock_began(const PaceRun& pace) {
-  if (!is_heard(*pace.run, LogLevel::info) || is_free_place(*pace.clock)) return;
+  if (!is_heard(*pace.run, LogLevel::info) || is_free_seat(*pace.clock)) return;
   say(*pace.run, LogLevel::info, "", clock_now(*pace.run, pace.plan->clock),
       "the clock begins: " + rate_words(*pace.clock->plan));
 }
 
 void tell_clock_ended(const PaceRun& pace) {
   if (!is_heard(*pace.run, LogLevel::info) || pace.plan->kind != plan::PaceKind::clock) return;
-  if (is_free_place(*pace.clock)) return;
+  if (is_free_seat(*pace.clock)) return;
   say(*pace.run, LogLevel::info, "", clock_now(*pace.run, pace.plan->clock),
       fmt::format("the clock has ended: {} ticks, {} late, {} skipped", pace.admitted.load(), pace.clock->late.get(),
                   pace.clock->skipped.get()));

@@ -99,7 +99,7 @@ struct Clock {
   bool fails_alone = false;     // unfolded: a failure of its stream's handlers ends the stream, and not the run
   bool restarts = false;        // unfolded: such a stream begins anew
   bool has_room = false;        // unfolded: another stream may take the place of one that is over
-  bool is_place = false;        // unfolded: it has no stream at first
+  bool is_seat = false;         // unfolded: it has no stream at first
   bool is_group = false;        // unfolded: its ticks are items of the set's streams
   Place place;
   Place node_place; // place of the home's name
@@ -119,7 +119,7 @@ struct Node {
 struct Stream {
   std::string name;
   std::vector<Param> fields; // "path": what {path} stands for; "draw.thickness": this stream's own value of a parameter
-  bool is_place = false;     // unfolded: room for a stream that is added while it runs
+  bool is_seat = false;      // unfolded: room for a stream that is added while it runs
   Place place;
 };
 

@@ -21,7 +21,7 @@ constexpr const char* kMainClock = "main"; // that of handlers outside, where th
 std::vector<std::string> stream_names(const StreamSet& set) {
   std::vector<std::string> names;
   for (const Stream& stream : set.items)
-    if (!stream.is_place) names.push_back(stream.name);
+    if (!stream.is_seat) names.push_back(stream.name);
   return names;
 }
 
@@ -30,7 +30,7 @@ StreamSet with_places(StreamSet set) {
   while (set.items.size() < set.max && !set.items.empty()) {
     Stream place = set.items[0];
     place.name = "+" + std::to_string(set.items.size());
-    place.is_place = true;
+    place.is_seat = true;
     set.items.push_back(std::move(place));
   }
   return set;
@@ -114,7 +114,7 @@ class Unfolding {
     for (const StreamSet& set : written_.streams) {
       attempt(kept_, [&] { check_set(set); });
       for (const Stream& stream : set.items)
-        if (!stream.is_place) attempt(kept_, [&] { check_own_values(set, stream); });
+        if (!stream.is_seat) attempt(kept_, [&] { check_own_values(set, stream); });
     }
     make_clocks();
     for (const Handler& handler : written_.handlers) attempt(kept_, [&] { make_handlers(handler); });
@@ -204,7 +204,7 @@ class Unfolding {
       for (const Stream& stream : set.items) {
         if (set.shared_clock) break;
         clock.name = clock_name(set, stream);
-        clock.is_place = stream.is_place;
+        clock.is_seat = stream.is_seat;
         add_clock(clock, stream.place, "the stream");
       }
     }
@@ -471,7 +471,7 @@ class Unfolding {
 
 std::string clock_name(const StreamSet& set, const Stream& stream) {
   if (set.shared_clock) return set.name;
-  return stream.is_place ? set.name + stream.name : stream.name; // "cameras+8"
+  return stream.is_seat ? set.name + stream.name : stream.name; // "cameras+8"
 }
 
 Handler make_instance(const Handler& handler, const StreamSet& set, const Stream& stream) {

@@ -215,7 +215,7 @@ void assign_clocks(Draft& draft) {
     clock.fails_alone = declared.fails_alone;
     clock.restarts = declared.restarts;
     clock.has_room = declared.has_room;
-    clock.is_place = declared.is_place;
+    clock.is_seat = declared.is_seat;
     clock.is_group = declared.is_group;
     draft.plan.clocks.push_back(clock);
   }

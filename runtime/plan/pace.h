@@ -65,11 +65,11 @@ struct Clock {
   std::string set;              // it paces a stream of this set, or all of them; "": it paces none
   bool fails_alone = false;     // a failure of its stream's handlers ends the stream, and not the run
   bool restarts = false;        // such a stream begins anew
-  bool has_room = false;        // another stream may take the place of one that is over
-  bool is_place = false;        // it has no stream at first
+  bool has_room = false;        // another stream may take the seat of one that is over
+  bool is_seat = false;         // it has no stream at first
   bool is_group = false;        // its ticks are items of the set's streams
   std::string absent;           // the source that did not answer, and why: its stream begins later; "": all answered
-  bool begins_later() const { return is_place || !absent.empty(); }
+  bool begins_later() const { return is_seat || !absent.empty(); }
   bool comes_again() const { return restarts || has_room; }
   // For clocks that wait for each other in a circle (8.3). held_ns: the media time for which one of its ticks may be
   // held. held_ticks: its ticks in flight, at least, for that. owed_ticks: the most ticks that it may owe to the

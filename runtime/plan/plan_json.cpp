@@ -129,7 +129,7 @@ MR_FIELDS(Feed, channel, first, count)
 MR_FIELDS(Pace, kind, node, clock, stage, parent, gate, entry, level, feeds, way_ns, led_by, rows, window, room, gap,
           slots, sources, generated, ticks_max)
 MR_FIELDS(Clock, name, mode, rate, live, driver, in_flight, in_flight_least, pending, set, fails_alone, restarts,
-          has_room, is_place, is_group, absent, held_ns, held_ticks, owed_ticks, crowd_ticks, circle, leaders,
+          has_room, is_seat, is_group, absent, held_ns, held_ticks, owed_ticks, crowd_ticks, circle, leaders,
           rounding_ns)
 MR_FIELDS(Channel, kind, from, to, depth, capacity, full, busy, queued, on_firing, every_tick, far, lag, within_ns,
           rounding_ns, same_clock, initial_empty, edges, entries)

@@ -67,7 +67,7 @@ class Printer {
     if (names_.empty()) return "";
     std::vector<std::string> places;
     for (const Clock& clock : plan_.clocks)
-      if (clock.is_place) places.push_back(clock.name.substr(clock.name.find('+')));
+      if (clock.is_seat) places.push_back(clock.name.substr(clock.name.find('+')));
     const std::string there = count_of(names_.stream_count() - places.size(), "stream") + ", ";
     if (places.empty()) return there;
     return fmt::format("{} and room for {} more ({}{}), ", there.substr(0, there.size() - 2), places.size(), places[0],

@@ -46,7 +46,7 @@ TemplateNames::TemplateNames(const Plan& plan) : clocks_(plan.clocks.size()) {
     if (is_new) set->streams.push_back(handler.stream);
     set_of_template_[handler.written_as] = number;
     const Clock& clock = plan.clocks[handler.clock];
-    if (clock.name != (clock.is_place ? handler.for_each : "") + handler.stream) continue; // the set's
+    if (clock.name != (clock.is_seat ? handler.for_each : "") + handler.stream) continue; // the set's
     clocks_[handler.clock] = {number, at->second};
     clock_named_[clock.name] = clocks_[handler.clock];
   }

@@ -195,7 +195,7 @@ class Guests {
       const std::string name = "v" + std::to_string(came_++);
       const auto fields = Params{{"first", "900000"}, {"rate", "25"},  {"count", "0"},
                                  {"from", "-1"},      {"until", "-1"}, {"fail_at", "-1"}};
-      const uint32_t clock = compiled_.live().take_place("cameras", name);
+      const uint32_t clock = compiled_.live().take_seat("cameras", name);
       waits_ = true;
       compiled_.live().add(clock, compiled_.stream_for(graph_, clock, name, fields, [this, name](const Error* error) {
         waits_ = false;

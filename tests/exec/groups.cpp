@@ -609,7 +609,7 @@ handlers:
         answers.push_back(moment.name + (moment.comes ? " came" : " left") + (error ? ": " + error->what : ""));
       };
       if (moment.comes) {
-        const uint32_t clock = compiled.live().take_place("cameras", moment.name);
+        const uint32_t clock = compiled.live().take_seat("cameras", moment.name);
         compiled.live().add(clock, compiled.stream_for(graph, clock, moment.name, {{"first", "7000"}}, note));
       } else {
         compiled.live().remove("cameras", moment.name, note);

@@ -1,5 +1,5 @@
 // Streams that are added and removed beside others that run, and what they leave: nothing (B15).
-#include "exec/places.h"
+#include "exec/seats.h"
 
 #include <doctest/doctest.h>
 #include <millrace/handler.h>
@@ -122,7 +122,7 @@ struct Visitors {
     if (added == wanted) return false;
     name = "v" + std::to_string(added++);
     waits = true;
-    const uint32_t clock = compiled.live().take_place("cameras", name);
+    const uint32_t clock = compiled.live().take_seat("cameras", name);
     compiled.live().add(clock, compiled.stream_for(graph, clock, name, {{"first", "7000"}}, [this](const Error* error) {
       refused += error != nullptr;
       waits = false;
@@ -226,7 +226,7 @@ struct PlaceHouse {
     return [this, what](const Error* error) { answers.push_back(what + (error ? ": " + error->what : "")); };
   }
   void add(const std::string& name, const Params& fields) {
-    const uint32_t clock = compiled.live().take_place("cameras", name);
+    const uint32_t clock = compiled.live().take_seat("cameras", name);
     compiled.live().add(clock, compiled.stream_for(graph, clock, name, fields, note("added " + name)));
   }
   void remove(const std::string& name) { compiled.live().remove("", name, note("removed " + name)); }
@@ -351,13 +351,13 @@ TEST_CASE("B11: a stream that is not there yet is awaited, and can be removed wh
   const Ran ran =
       drive(house.both, {{100,
                           [&] {
-                            states.push_back(house.refusal_of([&] { house.both.live().take_place("cameras", "s1"); }));
+                            states.push_back(house.refusal_of([&] { house.both.live().take_seat("cameras", "s1"); }));
                             house.both.live().remove("", "s1", house.note("removed"));
                             states.push_back(house.state_of_s1());
                             house.try_again({{"first", "100"}}); // it was being opened meanwhile
                           }},
                          {200, [&] {
-                            const uint32_t clock = house.both.live().take_place("cameras", "s1");
+                            const uint32_t clock = house.both.live().take_seat("cameras", "s1");
                             house.both.live().add(clock, house.both.stream_for(house.absent, clock, "s1",
                                                                                {{"first", "7"}}, house.note("added")));
                           }}});
@@ -408,13 +408,13 @@ TEST_CASE("B15: what is refused of streams that come and go, and leaves the plac
                         [&] {
                           refusals.push_back(house.refusal_of([&] { house.add("s1", {{"first", "0"}}); }));
                           refusals.push_back(house.refusal_of([&] { house.remove("s7"); }));
-                          refusals.push_back(house.refusal_of([&] { house.compiled.live().take_place("doors", "a"); }));
+                          refusals.push_back(house.refusal_of([&] { house.compiled.live().take_seat("doors", "a"); }));
                           refusals.push_back(house.refusal_of([&] {
-                            const uint32_t clock = house.compiled.live().take_place("cameras", "a");
+                            const uint32_t clock = house.compiled.live().take_seat("cameras", "a");
                             const std::string why =
                                 house.refusal_of([&] { house.compiled.stream_for(house.graph, clock, "a", {}, {}); });
                             refusals.push_back(why);
-                            house.compiled.live().give_up_place(clock);
+                            house.compiled.live().give_up_seat(clock);
                           }));
                           house.add("gone", {{"first", "0"}, {"source.starts", "false"}});
                         }},
@@ -456,7 +456,7 @@ TEST_CASE("B15: a stream whose handlers are being made is not removed, and it an
   };
   const Ran ran = drive(house.compiled, {{100,
                                           [&] {
-                                            clock = house.compiled.live().take_place("cameras", "a");
+                                            clock = house.compiled.live().take_seat("cameras", "a");
                                             remove("a");
                                           }},
                                          {300,
@@ -473,8 +473,8 @@ TEST_CASE("B15: a stream whose handlers are being made is not removed, and it an
                                             remove("a");
                                           }},
                                          {700, [&] {
-                                            clock = house.compiled.live().take_place("cameras", "c");
-                                            house.compiled.live().give_up_place(clock);
+                                            clock = house.compiled.live().take_seat("cameras", "c");
+                                            house.compiled.live().give_up_seat(clock);
                                             remove("c");
                                             house.add("b", {{"first", "0"}});
                                           }}});
@@ -496,7 +496,7 @@ TEST_CASE("B15: a shared handler is no place for a stream") {
                               }},
                              {300, [&] {
                                 try {
-                                  house.compiled.live().take_place("cameras", "b");
+                                  house.compiled.live().take_seat("cameras", "b");
                                   FAIL("there was a place");
                                 } catch (const Failure& failure) {
                                   CHECK(failure.error().notes == std::vector<std::string>{"it has 2 places"});
@@ -514,7 +514,7 @@ TEST_CASE("B15: a run fails if all streams of a set have, those before in the sa
     house.graph.streams[0].items[0].fields.push_back({"relay.fail_at", "25", {}, {}});
     Compiled compiled(PlaceHouse::pipeline_of(house.graph), PlaceHouse::limited(place_setup()));
     const auto add = [&](const std::string& name, const std::string& fail_at) {
-      const uint32_t clock = compiled.live().take_place("cameras", name);
+      const uint32_t clock = compiled.live().take_seat("cameras", name);
       compiled.live().add(
           clock,
           compiled.stream_for(house.graph, clock, name,
@@ -535,7 +535,7 @@ TEST_CASE("B15: a stream that is down, and begins anew some time, can be removed
   house.graph.streams[0].on_error = graph::OnStreamError::restart;
   Compiled compiled(PlaceHouse::pipeline_of(house.graph), PlaceHouse::limited(place_setup()));
   const auto add = [&](const std::string& name, const Params& fields) {
-    const uint32_t clock = compiled.live().take_place("cameras", name);
+    const uint32_t clock = compiled.live().take_seat("cameras", name);
     compiled.live().add(clock, compiled.stream_for(house.graph, clock, name, fields, house.note("added " + name)));
   };
   const auto remove = [&](const std::string& name) { compiled.live().remove("", name, house.note("removed " + name)); };
@@ -692,7 +692,7 @@ TEST_CASE("B15: in threads, with sources that block: no thread, file or handler 
     const std::string name = "v" + std::to_string(visit);
     std::promise<bool> begun, gone;
     {
-      const uint32_t clock = compiled.live().take_place("cameras", name);
+      const uint32_t clock = compiled.live().take_seat("cameras", name);
       compiled.live().add(clock, compiled.stream_for(graph, clock, name, {{"first", "7"}},
                                                      [&](const Error* error) { begun.set_value(!error); }));
     }
