@@ -1,10 +1,11 @@
 // image.flip and image.crop on a GPU: samples change their place but not their bytes.
 //
-// Rule. The bytes are those of turn_picture() of handlers/image/turn.h and cut_picture() of handlers/image/cut.h.
+// Rule. The bytes are those of turn_picture() of handlers/image/turn.h and crop_picture() of
+// handlers/image/crop_picture.h.
 #pragma once
 
 #include "handlers/gpu/samples.h"
-#include "handlers/image/cut.h"
+#include "handlers/image/crop_picture.h"
 #include "handlers/image/picture.h"
 #include "handlers/image/planes.h"
 #include "handlers/image/turn.h"

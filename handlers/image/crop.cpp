@@ -1,10 +1,10 @@
-// image.crop: cuts a rectangle out of a picture.
+// image.crop: crops a picture to a rectangle.
 #include <millrace/handler.h>
 
 #include <bit>
 
 #include "handlers/gpu/image_kernels.h"
-#include "handlers/image/cut.h"
+#include "handlers/image/crop_picture.h"
 #include "handlers/image/picture.h"
 
 namespace millrace::handlers {
@@ -34,39 +34,39 @@ class Crop final : public Handler {
     if (out.width == 0 || out.height == 0) return;
     const bool settled = std::popcount(out.pixel_formats) == 1;
     const auto pixel = settled ? static_cast<Pixel>(std::countr_zero(out.pixel_formats)) : Pixel::none;
-    const CutArea area = cut_area(asked(), out.width, out.height, pixel);
+    const CropArea area = crop_area(asked(), out.width, out.height, pixel);
     out.width = area.width;
     out.height = area.height;
   }
 
   void process(Tick& tick, Cpu&) {
     const ImageView in = video_(tick);
-    const CutArea area = area_of(in);
-    cut_picture(in, area.x, area.y, allocate(tick, in, area));
+    const CropArea area = area_of(in);
+    crop_picture(in, area.x, area.y, allocate(tick, in, area));
   }
 
   void process(Tick& tick, Cuda& cuda) {
     const ImageView in = video_(tick);
-    const CutArea area = area_of(in);
+    const CropArea area = area_of(in);
     const ImageSpan out = allocate(tick, in, area);
     gpu::check(
         gpu::library_of(cuda).image->crop(cuda.stream(), gpu::on_device(in), area.x, area.y, gpu::on_device(out)));
   }
 
  private:
-  ImageSpan allocate(Tick& tick, const ImageView& in, const CutArea& area) {
+  ImageSpan allocate(Tick& tick, const ImageView& in, const CropArea& area) {
     const ImageSpan out = out_.allocate(tick, in.pixel(), area.width, area.height);
     take_over(in, *out_.raw(tick).value);
     return out;
   }
 
-  // An empty area for an empty picture, such as an initial one: there is nothing to cut.
-  CutArea area_of(const ImageView& in) const {
+  // An empty area for an empty picture, such as an initial one: there is nothing to crop.
+  CropArea area_of(const ImageView& in) const {
     if (in.width() == 0 && in.height() == 0) return {0, 0, 0, 0};
-    return cut_area(asked(), in.width(), in.height(), in.pixel());
+    return crop_area(asked(), in.width(), in.height(), in.pixel());
   }
 
-  CutArea asked() const {
+  CropArea asked() const {
     return {static_cast<uint32_t>(*x_), static_cast<uint32_t>(*y_), static_cast<uint32_t>(*width_),
             static_cast<uint32_t>(*height_)};
   }

@@ -1,8 +1,8 @@
 // The due times of a source's values, and the choice of the value that a beat shows (semantics.md 1.4).
 //
-// Problem. A beat is a whole number of periods, cut to whole nanoseconds. A value's time was rounded by its container,
-// to a nanosecond at best and to a millisecond in Matroska. Compared as they are, every third picture of a film of 30 a
-// second is due just after its own beat: then two pictures are due at the next beat, and one is lost.
+// Problem. A beat is a whole number of periods, rounded down to whole nanoseconds. A value's time was rounded by its
+// container, to a nanosecond at best and to a millisecond in Matroska. Compared as they are, every third picture of a
+// film of 30 a second is due just after its own beat: then two pictures are due at the next beat, and one is lost.
 //
 // Why this way. The source's values lie on a grid of its own: its first time plus whole periods of its rate. A time
 // that is as near to that grid as its rounding allows is on it. So the exact time is known again, and film and clock of

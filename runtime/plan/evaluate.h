@@ -1,5 +1,5 @@
-// Evaluates placements for the search and the cut. Tables that depend on prices alone are made once, because the search
-// evaluates many placements. Private to placement; see placement.h.
+// Evaluates placements for the search and the minimum cut. Tables that depend on prices alone are made once, because
+// the search evaluates many placements. Private to placement; see placement.h.
 #pragma once
 
 #include <algorithm>

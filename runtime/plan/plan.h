@@ -121,7 +121,7 @@ struct CrossingPlan {
   uint32_t channel = 0;      // the end here
   bool departs = false;      // ticks leave here; else they arrive
   uint32_t from = 0, to = 0; // paces
-  // While the link is cut or the other node is away: `live` ticks are left out, `reliable` ones wait for a while (7.8,
+  // While the link is down or the other node is away: `live` ticks are left out, `reliable` ones wait for a while (7.8,
   // 7.9). Never automatic.
   graph::Delivery delivery = graph::Delivery::reliable;
 };

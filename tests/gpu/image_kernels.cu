@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "handlers/image/color.h"
-#include "handlers/image/cut.h"
+#include "handlers/image/crop_picture.h"
 #include "handlers/pictures.h"
 #include "on_gpu.h"
 
@@ -189,7 +189,7 @@ TEST_CASE("the GPU cuts rectangles out of pictures as the CPU does, from any pla
       for (const uint32_t width : {1u, 64u, 333u}) {
         const Picture source = random_of(pixel, {641, 359}, 44);
         Picture wanted(pixel, width, 41);
-        cut_picture(source.view(), x, x + 2, wanted.span());
+        crop_picture(source.view(), x, x + 2, wanted.span());
         const GpuPicture from(source);
         GpuPicture target(pixel, width, 41);
         const Picture made = made_by(target, [&](cudaStream_t stream, const gpu::DevicePicture& picture) {

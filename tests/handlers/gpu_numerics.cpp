@@ -225,7 +225,7 @@ TEST_CASE("a kernel copies rows from any address, downwards and upwards") {
       for (bool upwards : {false, true}) {
         const Picture source = random_picture(pixel, 65, 33, 24);
         Picture wanted(pixel, 65 - x, 33 - x), made = poisoned(pixel, 65 - x, 33 - x);
-        cut_picture(source.view(), x, x, wanted.span());
+        crop_picture(source.view(), x, x, wanted.span());
         if (upwards) {
           const Picture cut = wanted;
           turn_picture(Turn::vertical, cut.view(), wanted.span());

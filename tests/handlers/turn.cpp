@@ -6,7 +6,7 @@
 #include <tuple>
 
 #include "builtin.h"
-#include "handlers/image/cut.h"
+#include "handlers/image/crop_picture.h"
 #include "handlers/image/planes.h"
 #include "pictures.h"
 
@@ -113,11 +113,11 @@ TEST_CASE("image.flip announces the size that it makes, and keeps times and tags
 TEST_CASE("a cut holds the pixels of its rectangle in every plane") {
   for (Pixel pixel : kPixelFormats) {
     const Picture source = random_picture(pixel, 41, 23, 35);
-    for (const CutArea& asked :
-         {CutArea{0, 0, 0, 0}, CutArea{6, 4, 9, 7}, CutArea{40, 22, 0, 0}, CutArea{2, 0, 39, 1}}) {
-      const CutArea area = cut_area(asked, 41, 23, pixel);
+    for (const CropArea& asked :
+         {CropArea{0, 0, 0, 0}, CropArea{6, 4, 9, 7}, CropArea{40, 22, 0, 0}, CropArea{2, 0, 39, 1}}) {
+      const CropArea area = crop_area(asked, 41, 23, pixel);
       Picture target(pixel, area.width, area.height);
-      cut_picture(source.view(), area.x, area.y, target.span());
+      crop_picture(source.view(), area.x, area.y, target.span());
       uint64_t wrong = 0;
       for (uint32_t plane = 0; plane < target.view().plane_count(); ++plane) {
         const uint32_t half = plane > 0 ? 2 : 1, bytes = sample_bytes(pixel, plane);
@@ -133,9 +133,9 @@ TEST_CASE("a cut holds the pixels of its rectangle in every plane") {
 }
 
 TEST_CASE("a cut that is not inside the picture is refused with what would be, and never made smaller") {
-  const auto refusal = [](const CutArea& area, Pixel pixel = Pixel::rgb8) -> std::string {
+  const auto refusal = [](const CropArea& area, Pixel pixel = Pixel::rgb8) -> std::string {
     try {
-      cut_area(area, 100, 50, pixel);
+      crop_area(area, 100, 50, pixel);
     } catch (const std::invalid_argument& error) {
       return error.what();
     }

@@ -1,5 +1,5 @@
-// Cuts with one copy for each row of each plane.
-#include "handlers/image/cut.h"
+// Crops pictures with one copy for each row of each plane; see crop_picture.h.
+#include "handlers/image/crop_picture.h"
 
 #include <cstring>
 #include <stdexcept>
@@ -13,7 +13,7 @@ namespace {
 
 // Checks one side of the rectangle and returns its length; `offset_name` and `length_name` are the names of its
 // parameters.
-uint32_t cut_length(uint32_t from, uint32_t length, uint32_t side, const char* offset_name, const char* length_name) {
+uint32_t crop_length(uint32_t from, uint32_t length, uint32_t side, const char* offset_name, const char* length_name) {
   const auto refuse = [&](const std::string& what, const std::string& remedy) {
     throw std::invalid_argument(what + " in a picture of " + std::to_string(side) + " pixels; " + remedy);
   };
@@ -30,16 +30,16 @@ uint32_t cut_length(uint32_t from, uint32_t length, uint32_t side, const char* o
 
 } // namespace
 
-CutArea cut_area(const CutArea& asked, uint32_t picture_width, uint32_t picture_height, Pixel pixel) {
+CropArea crop_area(const CropArea& asked, uint32_t picture_width, uint32_t picture_height, Pixel pixel) {
   if (halves_chroma(pixel) && (asked.x % 2 != 0 || asked.y % 2 != 0))
     throw std::invalid_argument("x " + std::to_string(asked.x) + " and y " + std::to_string(asked.y) +
                                 " must both be even in a picture of " + std::string(name_of(pixel)) +
                                 ", whose chroma has half the size; convert it first, for example to rgb8");
-  return {asked.x, asked.y, cut_length(asked.x, asked.width, picture_width, "x", "width"),
-          cut_length(asked.y, asked.height, picture_height, "y", "height")};
+  return {asked.x, asked.y, crop_length(asked.x, asked.width, picture_width, "x", "width"),
+          crop_length(asked.y, asked.height, picture_height, "y", "height")};
 }
 
-void cut_picture(const ImageView& source, uint32_t x, uint32_t y, const ImageSpan& target) {
+void crop_picture(const ImageView& source, uint32_t x, uint32_t y, const ImageSpan& target) {
   const ViewWindow window(source, x, y, target.width(), target.height());
   const ImageView part = window.view();
   for (uint32_t plane = 0; plane < target.plane_count(); ++plane) {
