@@ -22,10 +22,10 @@ std::string ms_words(int64_t ns) { return fmt::format("{:.3g} ms", static_cast<d
 // "3 streams"; "1 stream and room for 7 more"
 std::string streams_words(const Plan& plan, const GroupPlan& group) {
   const std::vector<uint32_t> givers = givers_of(group);
-  const auto places = static_cast<size_t>(
+  const auto seats = static_cast<size_t>(
       std::count_if(givers.begin(), givers.end(), [&](uint32_t give) { return clock_of(plan, give).is_seat; }));
-  const std::string there = count_of(givers.size() - places, "stream");
-  return places > 0 ? fmt::format("{} and room for {} more", there, places) : there;
+  const std::string there = count_of(givers.size() - seats, "stream");
+  return seats > 0 ? fmt::format("{} and room for {} more", there, seats) : there;
 }
 
 std::string rule_words(const GroupPlan& group) {

@@ -47,7 +47,7 @@ struct DraftEdge {
   uint32_t source = 0, target = 0;              // handlers
   uint32_t source_output = 0, target_input = 0; // flat
   bool crosses_clocks = false;
-  // It carries the items of one stream into a group, or out of one, or from one to another: that stream, by its place
+  // It carries the items of one stream into a group, or out of one, or from one to another: that stream, by its number
   // in its set, and the stream's clock. kNone: it carries none.
   uint32_t stream = kNone, stream_clock = kNone;
   bool enters = false, leaves = false;

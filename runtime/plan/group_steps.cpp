@@ -79,16 +79,16 @@ uint32_t GroupSteps::give(const DraftEdge& edge, const StepInput& input) {
   }
   check_domain_of_item(draft_, edge, plan_.outputs[at->second].domain, plan_.outputs[input.output].domain);
   Step& gives = plan_.steps[step];
-  const uint32_t place = plan_.outputs[at->second].port;
-  if (gives.inputs.size() <= place) gives.inputs.resize(place + 1);
-  gives.inputs[place] = input;
+  const uint32_t port = plan_.outputs[at->second].port;
+  if (gives.inputs.size() <= port) gives.inputs.resize(port + 1);
+  gives.inputs[port] = input;
   auto& readers = gives.as<GiveStep>().readers;
   const auto [reader, first] = readers_.try_emplace({step, edge.target}, readers.size());
   if (first) readers.push_back({draft_.handlers[edge.target].declared->every, {}});
-  if (input.required && input.edge != kNone && is_sync(edge)) readers[reader->second].required.push_back(place);
+  if (input.required && input.edge != kNone && is_sync(edge)) readers[reader->second].required.push_back(port);
   const auto& batch = draft_.handlers[edge.target].declared->batch;
   uint32_t& rows_input = gives.as<GiveStep>().rows_input;
-  if (batch && batch->of_rows && rows_input == kNone) rows_input = place;
+  if (batch && batch->of_rows && rows_input == kNone) rows_input = port;
   return at->second;
 }
 

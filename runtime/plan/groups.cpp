@@ -20,8 +20,8 @@ const GroupPlan& group_of(const Plan& plan, uint32_t clock) {
 
 namespace {
 
-// The most places of a firing if nothing says how many.
-constexpr uint32_t kPlacesMost = 32;
+// The most rows of a firing if nothing says how many.
+constexpr uint32_t kRowsMost = 32;
 
 const graph::StreamSet& set_of(const Draft& draft, const GroupPlan& group) { return *draft.graph.find_set(group.set); }
 
@@ -183,7 +183,7 @@ class Settling {
     clock.mode = graph::ClockMode::free;
     clock.live = std::any_of(streams_.begin(), streams_.end(), [](const Clock* stream) { return stream->realtime(); });
     settle_rule(clock.live);
-    settle_places();
+    settle_items_max();
     group_.in_flight = batch_ && batch_->in_flight > 0 ? batch_->in_flight : lanes() > 1 ? kFiringsMax : 1;
   }
 
@@ -220,7 +220,7 @@ class Settling {
     return lanes;
   }
 
-  void settle_places() {
+  void settle_items_max() {
     if (batch_ && batch_->max > 0) {
       group_.items_max = batch_->max;
     } else if (group_.size > 0) {
@@ -233,7 +233,7 @@ class Settling {
       const bool realtime = group_.budget_ns > 0;
       const auto inside =
           static_cast<uint32_t>(streams_.size()) * (realtime ? batch::kAllowanceMost : batch::kAllowanceFree);
-      group_.items_max = std::min({most > 0 ? most : kPlacesMost, kPlacesMost, std::bit_ceil(inside)});
+      group_.items_max = std::min({most > 0 ? most : kRowsMost, kRowsMost, std::bit_ceil(inside)});
     }
     if (group_.size == 0) group_.size = group_.items_max;
   }

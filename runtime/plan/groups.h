@@ -22,7 +22,7 @@ void find_groups(Draft& draft);
 void refuse_ways_back(const Draft& draft);
 // Sets how each group takes its items. Called once the clocks have their modes. Throws Failure.
 void settle_groups(Draft& draft);
-// Sets the time that each group's firings are expected to take. Called once its handlers have their places. Throws
+// Sets the time that each group's firings are expected to take. Called once its handlers have their domains. Throws
 // Failure MR0418.
 void price_groups(Draft& draft);
 // Refuses a stream whose value is in another domain than those of the first (MR0325).

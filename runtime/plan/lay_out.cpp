@@ -124,7 +124,7 @@ class Layout {
     const Pace& from = plan_.paces[plan_.steps[channel.from].pace];
     const Pace& to = plan_.paces[plan_.steps[channel.to].pace];
     switch (channel.kind) {
-      case ChannelKind::gate: channel.capacity = channel.busy ? to.room : places_of(channel); break;
+      case ChannelKind::gate: channel.capacity = channel.busy ? to.room : entries_of(channel); break;
       case ChannelKind::latest:
         // Within a clock the writer may be ahead by a window and by the ticks owed before the reader's gate. Between
         // clocks two suffice, one that is read and one beyond it.
@@ -140,8 +140,8 @@ class Layout {
       channel.capacity = std::max(channel.capacity, ticks_in(writer.held_ns, writer.rate) + 2);
   }
 
-  // A queue holds values; ticks without a value have as many places of their own (8.6).
-  static uint32_t places_of(const Channel& gate) { return gate.every_tick ? 2 * gate.depth : gate.depth; }
+  // A queue holds values; ticks without a value have as many entries of their own (8.6).
+  static uint32_t entries_of(const Channel& gate) { return gate.every_tick ? 2 * gate.depth : gate.depth; }
 
   // Finds the rings in which a value of each output may live, and the steps that read from each ring. An output's
   // source is mostly earlier in the order, so its roots are known already; a delayed edge takes another pass.

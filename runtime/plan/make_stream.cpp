@@ -47,11 +47,11 @@ struct Made {
   std::vector<mr_format> accepts;
 };
 
-[[noreturn]] void refuse_captured(const Plan& plan, const HandlerPlan& place, const graph::Stream& stream) {
+[[noreturn]] void refuse_captured(const Plan& plan, const HandlerPlan& planned, const graph::Stream& stream) {
   throw Failure(Error{code::no_place,
-                      "\"" + stream.name + "\" cannot have values of its own for " + place.written_as,
+                      "\"" + stream.name + "\" cannot have values of its own for " + planned.written_as,
                       {},
-                      {"it is captured on " + plan.domains[place.domain].name + " with others"},
+                      {"it is captured on " + plan.domains[planned.domain].name + " with others"},
                       "",
                       ""});
 }
@@ -87,24 +87,24 @@ MadeStream make_stream(const graph::Graph& written, const graph::Graph& unfolded
                        plugin::CallWatch* watch) {
   std::vector<Made> all;
   for (uint32_t h = 0; h < plan.handlers.size(); ++h) {
-    const HandlerPlan& place = plan.handlers[h];
-    if (place.clock != wanted.clock || place.stream.empty()) continue;
-    if (wanted.is_sources_only && !plan.type_of(place).is_source()) continue;
+    const HandlerPlan& planned = plan.handlers[h];
+    if (planned.clock != wanted.clock || planned.stream.empty()) continue;
+    if (wanted.is_sources_only && !plan.type_of(planned).is_source()) continue;
     graph::StreamSet set = *unfolded.find_set(plan.clocks[wanted.clock].set);
     const auto own = std::find_if(set.items.begin(), set.items.end(),
-                                  [&](const graph::Stream& item) { return item.name == place.stream; });
+                                  [&](const graph::Stream& item) { return item.name == planned.stream; });
     *own = wanted.stream;
-    Made made{h, graph::make_instance(*written.find(place.written_as), set, *own), nullptr, {}};
+    Made made{h, graph::make_instance(*written.find(planned.written_as), set, *own), nullptr, {}};
     const graph::Handler& declared = made.declared;
-    if (is_captured(plan, place.step)) {
-      if (!same_params(declared, declared_of(plan, unfolded, h))) refuse_captured(plan, place, wanted.stream);
+    if (is_captured(plan, planned.step)) {
+      if (!same_params(declared, declared_of(plan, unfolded, h))) refuse_captured(plan, planned, wanted.stream);
       continue;
     }
     const plugin::RegisteredType& type = find_type(written, registry, declared);
     if (wanted.confine) refuse_outside(declared, type, *wanted.confine);
     made.instance = make(written, declared, type, host, watch);
     made.accepts = narrowed(*made.instance, declared);
-    if (made.instance->bind(place.edge_counts) != MR_OK)
+    if (made.instance->bind(planned.edge_counts) != MR_OK)
       throw Failure(refusal(code::probe_failed, declared.name + " (" + declared.type + ") refuses: ", declared,
                             made.instance->info(), made.instance->error()));
     all.push_back(std::move(made));

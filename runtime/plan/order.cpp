@@ -91,9 +91,9 @@ std::vector<uint32_t> find_loops(const Plan& plan) {
 
 } // namespace
 
-void renumber(Plan& plan, const std::vector<uint32_t>& place) {
+void renumber(Plan& plan, const std::vector<uint32_t>& position) {
   const auto move = [&](uint32_t& step) {
-    if (step != kNone) step = place[step];
+    if (step != kNone) step = position[step];
   };
   for (Step& step : plan.steps) {
     for (uint32_t& s : step.after) move(s);
@@ -147,14 +147,14 @@ void order_steps(Draft& draft) {
     if (is_whole(channel)) edges.emplace_back(channel.from, channel.to);
   const std::vector<uint32_t> order = topological_order(static_cast<uint32_t>(plan.steps.size()), edges);
   MR_ASSERT(order.size() == plan.steps.size(), "resolve() refused all cycles, and no pass may add one");
-  std::vector<uint32_t> place(order.size());
+  std::vector<uint32_t> position(order.size());
   std::vector<Step> steps(order.size());
   for (uint32_t i = 0; i < order.size(); ++i) {
-    place[order[i]] = i;
+    position[order[i]] = i;
     steps[i] = std::move(plan.steps[order[i]]);
   }
   plan.steps = std::move(steps);
-  renumber(plan, place);
+  renumber(plan, position);
 }
 
 bool is_waited_for_apart(const Plan& plan, const Channel& channel) {

@@ -7,8 +7,8 @@ namespace millrace::plan {
 
 // Renumbers the steps so that every dependency within a tick points forwards.
 void order_steps(Draft& draft);
-// Updates all references to steps: place[old] = new.
-void renumber(Plan& plan, const std::vector<uint32_t>& place);
+// Updates all references to steps: position[old] = new.
+void renumber(Plan& plan, const std::vector<uint32_t>& position);
 // Sums max_pending along the paths: steps of one segment must share the sum, or a tick would wait for itself.
 void find_levels(Draft& draft);
 // True if the channel's reader is in another pace of the same clock and waits for its values.

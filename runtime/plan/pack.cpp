@@ -159,17 +159,17 @@ class Packing {
   void remove_joined() {
     if (packs_ == 0) return;
     std::erase_if(plan_.transfers, [&](const TransferPlan& transfer) { return into_[transfer.step] != transfer.step; });
-    std::vector<uint32_t> place(plan_.steps.size());
+    std::vector<uint32_t> position(plan_.steps.size());
     std::vector<Step> kept;
     for (uint32_t s = 0; s < plan_.steps.size(); ++s) {
       if (into_[s] != s) continue;
-      place[s] = static_cast<uint32_t>(kept.size());
+      position[s] = static_cast<uint32_t>(kept.size());
       kept.push_back(std::move(plan_.steps[s]));
     }
-    for (uint32_t s = 0; s < place.size(); ++s)
-      if (into_[s] != s) place[s] = place[into_[s]];
+    for (uint32_t s = 0; s < position.size(); ++s)
+      if (into_[s] != s) position[s] = position[into_[s]];
     plan_.steps = std::move(kept);
-    renumber(plan_, place);
+    renumber(plan_, position);
     order_steps(draft_); // a joined copy waits for all that each of its parts waited for
   }
 

@@ -88,8 +88,8 @@ struct MadeStream {
 };
 
 struct StreamToMake {
-  uint32_t clock;               // Plan::clocks: the place into which it comes
-  graph::Stream stream;         // {index} is the place's
+  uint32_t clock;               // Plan::clocks: the seat into which it comes
+  graph::Stream stream;         // {index} is the seat's
   bool is_sources_only = false; // its other handlers are there already
   ProbeLimits limits{.of_one = true};
   const graph::Confine* confine = nullptr; // as prepare() takes it

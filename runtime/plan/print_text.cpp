@@ -62,16 +62,16 @@ class Printer {
     text_ += '\n';
   }
 
-  // "64 streams, "; "1 stream and room for 7 more (+1, …), ": places are called by their numbers.
+  // "64 streams, "; "1 stream and room for 7 more (+1, …), ": seats are called by their numbers.
   std::string count_streams() const {
     if (names_.empty()) return "";
-    std::vector<std::string> places;
+    std::vector<std::string> seats;
     for (const Clock& clock : plan_.clocks)
-      if (clock.is_seat) places.push_back(clock.name.substr(clock.name.find('+')));
-    const std::string there = count_of(names_.stream_count() - places.size(), "stream") + ", ";
-    if (places.empty()) return there;
-    return fmt::format("{} and room for {} more ({}{}), ", there.substr(0, there.size() - 2), places.size(), places[0],
-                       places.size() > 1 ? ", …" : "");
+      if (clock.is_seat) seats.push_back(clock.name.substr(clock.name.find('+')));
+    const std::string there = count_of(names_.stream_count() - seats.size(), "stream") + ", ";
+    if (seats.empty()) return there;
+    return fmt::format("{} and room for {} more ({}{}), ", there.substr(0, there.size() - 2), seats.size(), seats[0],
+                       seats.size() > 1 ? ", …" : "");
   }
 
   void heading() {

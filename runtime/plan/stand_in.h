@@ -7,7 +7,7 @@
 namespace millrace::plan {
 
 // Gives a source whose stream comes later the facts and formats of the same template's source in another stream: in the
-// one that gives the most bytes a tick. It comes later if it is a place's, or did not answer (HandlerFacts::absent).
+// one that gives the most bytes a tick. It comes later if it has a free seat, or did not answer (HandlerFacts::absent).
 // Throws Failure (MR0403) if a source refuses, and MR0604 if one did not answer and no other stream's has.
 void stand_in(const graph::Graph& graph, Facts& facts);
 

@@ -64,7 +64,7 @@ struct ResolveStep {
 // Hands its inputs to a group as an item of the stream; its outputs are settled once the item has been dealt with.
 struct GiveStep {
   uint32_t group = kNone;        // index into Plan::groups
-  uint32_t stream = 0;           // by its place in the set
+  uint32_t stream = 0;           // by its number in the set
   uint32_t allowance = 1;        // items that the stream may have inside the group
   uint32_t owes = 0;             // ticks of its pace for which items may be inside
   std::vector<uint32_t> results; // by output: the deal's input that it gets; kNone: it is read in another domain alone
@@ -74,7 +74,7 @@ struct GiveStep {
     std::vector<uint32_t> required; // inputs
   };
   std::vector<Reader> readers;
-  uint32_t rows_input = kNone; // the input whose rows are the places that an item takes; kNone: it takes one
+  uint32_t rows_input = kNone; // the input whose rows are those that an item takes; kNone: it takes one
 };
 
 // Gives the outputs of a firing's items back to the ticks that they are of.

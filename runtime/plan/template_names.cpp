@@ -16,7 +16,7 @@ namespace {
 constexpr const char* kClockNote = "clock "; // "clock gate7: in_flight 2 of [1, 4]"
 constexpr size_t kListedMax = 4;             // instances of one template that a list names if it lacks others
 
-// Characters of a handler's or a stream's name; '~' is in the names of conversions, and '+' in those of places.
+// Characters of a handler's or a stream's name; '~' is in the names of conversions, and '+' in those of free seats.
 bool is_of_name(char c) {
   return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' || c == '-';
 }
