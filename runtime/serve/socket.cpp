@@ -100,7 +100,7 @@ struct Connection {
   Connection(uint64_t the_number, Descriptor the_socket) : number(the_number), socket(std::move(the_socket)) {}
 
   bool has_room() const { return waiting.size() < kWaitingBytesMax; }
-  bool reads() const { return !dismissed && !said_all && has_room(); }
+  bool reads() const { return !dismissed && !said_all && !has_more && has_room(); }
   // Sends as much as the client takes at once. False: it is gone.
   bool send() {
     size_t sent = 0;
@@ -123,6 +123,7 @@ struct Connection {
   Lines lines{kMessageBytesMax};
   std::string waiting;    // for the client to read
   size_t owed = 0;        // answers that come later
+  bool has_more = false;  // its turn was over before its messages were
   bool said_all = false;  // it sends no more, but may still read
   bool dismissed = false; // it has to go
 };
@@ -197,17 +198,19 @@ void ControlSocket::Thread::loop() {
       const int events = (one.reads() ? POLLIN : 0) | (one.waiting.empty() ? 0 : POLLOUT);
       watched.push_back({one.socket.number(), static_cast<short>(events), 0});
     }
-    const int ready = ::poll(watched.data(), watched.size(), patience_ms());
+    const bool has_more =
+        std::any_of(connections_.begin(), connections_.end(), [](const auto& one) { return one.has_more; });
+    const int ready = ::poll(watched.data(), watched.size(), has_more ? 0 : patience_ms());
     if (ready < 0 && errno != EINTR) return;
     accepts_ = true;
-    if (ready > 0) {
+    if (ready > 0 || has_more) {
       const bool goes_on = mailbox_->take(letters);
       deliver(letters);
       if (!goes_on) break;
       size_t place = 2;
       for (Connection& one : connections_) {
         const short events = watched[place++].revents;
-        if (events != 0 && !one.dismissed && !serve(one, events)) one.dismissed = true;
+        if ((events != 0 || one.has_more) && !one.dismissed && !serve(one, events)) one.dismissed = true;
       }
       // One at a time: those that have come are read before they make way for others.
       if (watched[1].revents) accept_one();
@@ -286,8 +289,8 @@ bool ControlSocket::Thread::serve(Connection& connection, short events) {
     return false;
   }
   // Nobody is there to read what is left.
-  if ((events & (POLLHUP | POLLERR)) && !connection.reads()) return false;
-  return !connection.said_all || !connection.waiting.empty() || connection.owed > 0;
+  if ((events & (POLLHUP | POLLERR)) && !connection.has_more && !connection.reads()) return false;
+  return !connection.said_all || connection.has_more || !connection.waiting.empty() || connection.owed > 0;
 }
 
 // False: the client is gone.
@@ -300,12 +303,19 @@ bool ControlSocket::Thread::read(Connection& connection) {
   return true;
 }
 
-// Answers the lines that are there, and sends. False: the client is gone.
+// Answers the lines that are there, as many as a turn has, and sends. False: the client is gone.
 bool ControlSocket::Thread::answer(Connection& connection) {
+  size_t left = kMessagesATurn;
+  connection.has_more = false;
   do {
     while (connection.has_room()) {
+      if (left == 0) {
+        connection.has_more = true;
+        return send(connection);
+      }
       const std::optional<Lines::Line> line = connection.lines.next();
       if (line) {
+        --left;
         answer_line(connection, *line);
         continue;
       }

@@ -3,7 +3,7 @@
 // One thread serves all clients. It sleeps in the kernel while none of them says anything, so it costs a run nothing.
 // Only processes of the same user are served. Everything that a client may do is bounded: its messages, the number of
 // clients, the time for which it is silent (client_places.h), and the text that waits for it. A client that does not
-// read is not read from either, once kWaitingBytesMax wait for it.
+// read is not read from either, once kWaitingBytesMax wait for it. Clients take turns of kMessagesATurn messages.
 #pragma once
 
 #include <cstddef>
@@ -19,6 +19,8 @@ namespace millrace::serve {
 
 // Some hundred answers; events of a later protocol are to fit too.
 inline constexpr size_t kWaitingBytesMax = size_t{256} << 10;
+// One read may bring 8,000 messages, which take seconds on a busy machine; so many take a millisecond on an idle one.
+inline constexpr size_t kMessagesATurn = 64;
 
 struct SocketOptions {
   ClientLimits limits;

@@ -10,10 +10,13 @@
 #include <unistd.h>
 
 #include <cstring>
+#include <functional>
+#include <future>
 #include <mutex>
 #include <nlohmann/json.hpp>
 #include <random>
 #include <thread>
+#include <utility>
 
 #include "net/system/local.h"
 #include "observe/error.h"
@@ -43,7 +46,8 @@ struct Served {
   fs::path folder = temporary.path / "millrace";
   std::mutex mutex;
   std::vector<SetDone> asked;
-  std::atomic<int> stops{0};
+  std::atomic<int> stops{0}, stops_before_set{0};
+  std::function<void()> on_stop = [] {};
   std::atomic<int64_t> now_ms{1'000'000};
   Control control{run()};
   std::unique_ptr<ControlSocket> socket = open();
@@ -56,8 +60,12 @@ struct Served {
     run.set = [this](const std::vector<exec::ParamChange>&, const SetDone& taken) {
       const std::lock_guard lock(mutex);
       asked.push_back(taken);
+      stops_before_set = stops.load();
     };
-    run.stop = [this] { ++stops; };
+    run.stop = [this] {
+      ++stops;
+      on_stop();
+    };
     return run;
   }
   std::unique_ptr<ControlSocket> open() {
@@ -343,6 +351,43 @@ TEST_CASE("A client that never reads is not read from either, and the others are
   size_t answers = 0;
   while (answers < taken / line.size() && deaf.line().find("-32700") != std::string::npos) ++answers;
   CHECK(answers == taken / line.size());
+}
+
+TEST_CASE("A client that sends much at once does not keep the others waiting") {
+  constexpr int kMany = 300; // which fit into one read
+  Served served;
+  Wire many(served), other(served);
+  many.ask(kHello);
+  other.ask(kHello);
+  std::promise<void> both_have_sent;
+  served.on_stop = [&, waited = false]() mutable {
+    if (!std::exchange(waited, true)) both_have_sent.get_future().wait();
+  };
+  std::string stops;
+  for (int i = 0; i < kMany; ++i) stops += kStop + "\n";
+  many.send(stops);
+  other.send(kSet + "\n");
+  both_have_sent.set_value();
+  while (served.asked_count() == 0) std::this_thread::yield();
+  CHECK(served.stops_before_set <= 2 * int{kMessagesATurn}); // the one that was under way, and one before the other's
+  for (int i = 0; i < kMany; ++i) CHECK(many.answer()["result"]["state"] == "draining");
+  CHECK(served.stops == kMany);
+}
+
+TEST_CASE("A client that sends its last messages and goes has them answered") {
+  constexpr int kMany = 300;
+  Served served;
+  {
+    Wire gone(served);
+    gone.ask(kHello);
+    std::string stops;
+    for (int i = 0; i < kMany; ++i) stops += kStop + "\n";
+    gone.send(stops);
+    gone.say_no_more();
+    for (int i = 0; i < kMany; ++i) CHECK(gone.answer()["result"]["state"] == "draining");
+    CHECK(gone.line().empty());
+  }
+  CHECK(served.stops == kMany);
 }
 
 TEST_CASE("Clients that send random bytes and leave at any moment hurt nobody") {
