@@ -209,7 +209,7 @@ void NodeStatus::look(double seconds) {
                        {"node", options_.node},
                        {"program", options_.program},
                        {"state", state},
-                       {"epoch", fleet.epoch},
+                       {"revision", fleet.revision},
                        {"elapsed_s", fleet.has_started ? report.duration_s : 0},
                        {"ticks", report.ticks_run},
                        {"nodes", ordered_json::array()},
@@ -309,9 +309,9 @@ std::string status_words(const ordered_json& status) {
                                     status.at("pid").get<int64_t>(), status.at("program").get<std::string>());
     words += state == "waits"
                  ? "waits for the others\n"
-                 : fmt::format("{} {:.0f} s, {} ticks, epoch {}\n", state == "over" ? "is over after" : "runs for",
+                 : fmt::format("{} {:.0f} s, {} ticks, plan {}\n", state == "over" ? "is over after" : "runs for",
                                status.at("elapsed_s").get<double>(), status.at("ticks").get<uint64_t>(),
-                               status.at("epoch").get<uint64_t>());
+                               status.at("revision").get<uint64_t>());
     std::vector<Cells> nodes = {{"node", "id", "address", "state", "version", "round trip", "clock is ahead by"}};
     for (const ordered_json& node : status.at("nodes")) nodes.push_back(row_of_node(node));
     std::vector<Cells> crossings = {{"crossing", "ticks/s", "MB/s", "sent", "acknowledged", "left out", "waits for"}};

@@ -1,7 +1,7 @@
 // The state of the nodes that run on this machine. Each `run --node` writes it to a file beside the key once a second,
 // and `nodes` reads it there:
 //
-//   running-PID.json  {"version": 1, "pid", "pipeline", "node", "program", "state", "epoch", "elapsed_s", "ticks",
+//   running-PID.json  {"version": 1, "pid", "pipeline", "node", "program", "state", "revision", "elapsed_s", "ticks",
 //                      "nodes": […], "crossings": […]}
 //
 // The file is its user's alone. It is removed when the run is over. One of a process that died is removed by whoever

@@ -97,7 +97,7 @@ void admit_changes(PaceRun& pace, uint64_t index, bool asked) {
   forget_taken(run);
   std::vector<RunState::Change> others;
   for (RunState::Change& change : run.requested) {
-    const bool mine = run.epoch.plan.handlers[change.handler].clock == pace.plan->clock;
+    const bool mine = run.planned.plan.handlers[change.handler].clock == pace.plan->clock;
     if (!mine || (change.at_index != UINT64_MAX && change.at_index > index)) {
       others.push_back(std::move(change));
       continue;
@@ -105,9 +105,9 @@ void admit_changes(PaceRun& pace, uint64_t index, bool asked) {
     // One that came from another node keeps its own: other paces here may not be there yet.
     if (change.at_index == UINT64_MAX) change.at_index = index;
     change.number = admitted++;
-    const plan::Plan& plan = run.epoch.plan;
+    const plan::Plan& plan = run.planned.plan;
     if (plan.is_over_nodes() && pace.index == pace.plan->clock && plan.handlers[change.handler].node != plan.node)
-      send_change(run, pace.plan->clock, run.epoch.number + pace.epochs_over.load(std::memory_order_relaxed), change);
+      send_change(run, pace.plan->clock, pace.epochs_over.load(std::memory_order_relaxed), change);
     if (change.request) run.changes_untold.store(true, std::memory_order_relaxed);
     run.changes.push_back(std::move(change));
   }
@@ -155,7 +155,7 @@ void tell_others(PaceRun& pace, uint64_t ordinal, const mr_tick_info& info) {
 
 void publish_tick(PaceRun& pace, uint64_t ordinal, const mr_tick_info& info) {
   pace.infos[ordinal & pace.mask] = info;
-  if (!pace.run->epoch.plan.channels.empty()) tell_others(pace, ordinal, info);
+  if (!pace.run->planned.plan.channels.empty()) tell_others(pace, ordinal, info);
   if (pace.watch.is_due(ordinal)) [[unlikely]]
     measure_tick(pace, ordinal, info);
   if (pace.due_ns.load(std::memory_order_relaxed) != INT64_MAX ||
@@ -280,7 +280,7 @@ bool admit_clock_tick(PaceRun& pace) {
   if (pace.run->changes_waiting.load(std::memory_order_relaxed)) admit_changes(pace, ordinal, false);
   mr_tick_info info{};
   info.clock = pace.plan->clock;
-  info.epoch = pace.run->epoch.number + pace.epochs_over.load(std::memory_order_relaxed);
+  info.epoch = pace.epochs_over.load(std::memory_order_relaxed);
   info.index = ordinal;
   info.trace_id = (uint64_t{pace.plan->clock} << kTraceIndexBits) + ordinal;
   const bool filled = fill_tick(pace, info, ordinal);
@@ -361,7 +361,7 @@ bool admit_far(PaceRun& pace) {
   if (!info || (info->epoch != pace.epoch.load(std::memory_order_relaxed) && !reaches_epoch(pace, *info))) return false;
   retire(pace, ordinal);
   // The clock's own pace takes changes in where it is; elsewhere each of its far paces does, at the ticks they name.
-  const bool is_home = pace.run->epoch.paces[pace.plan->clock]->plan->node == pace.plan->node;
+  const bool is_home = pace.run->planned.paces[pace.plan->clock]->plan->node == pace.plan->node;
   if (!is_home && pace.run->changes_waiting.load(std::memory_order_relaxed)) admit_changes(pace, info->index, false);
   mr_tick_info& tick = pace.infos[ordinal & pace.mask];
   tick = *info;

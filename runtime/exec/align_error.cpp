@@ -19,7 +19,7 @@ void note_align_error(ResolveRun& step, uint64_t ordinal, ChannelRun& channel) {
   if (channel.count > 0) compare(channel.at(0));
   const int64_t error_ns = pace.from_error_ns(ordinal) + other_ns;
   if (other_ns < 0 || error_ns <= step.error_ns) return;
-  if (step.run->epoch.plan.are_timed_separately(pace.plan->clock, channel.from->pace->plan->clock))
+  if (step.run->planned.plan.are_timed_separately(pace.plan->clock, channel.from->pace->plan->clock))
     step.error_ns.set(error_ns);
 }
 

@@ -62,13 +62,13 @@ bool needs_records(const plan::Plan& plan, const plan::Ring& ring) {
 }
 
 void make_empty_record(RunState& run) {
-  Epoch& epoch = run.epoch;
+  PlanRun& planned = run.planned;
   bool needed = false;
-  for (const plan::Channel& channel : epoch.plan.channels) needed = needed || channel.initial_empty;
-  for (const plan::Step& step : epoch.plan.steps)
+  for (const plan::Channel& channel : planned.plan.channels) needed = needed || channel.initial_empty;
+  for (const plan::Step& step : planned.plan.steps)
     for (const plan::StepInput& input : step.inputs) needed = needed || input.initial_empty;
   const auto has_records = [](const plan::Domain& domain) { return domain.records_on_host; };
-  if (!needed || std::none_of(epoch.plan.domains.begin(), epoch.plan.domains.end(), has_records)) return;
+  if (!needed || std::none_of(planned.plan.domains.begin(), planned.plan.domains.end(), has_records)) return;
   device::DeviceStatus status;
   device::Arena* arena = run.devices[0]->allocate(sizeof(mr_value), {true}, status);
   if (!arena) throw Failure(code::device_out_of_memory, "the host has no room for an empty value: " + status.sentence);
@@ -79,16 +79,17 @@ void make_empty_record(RunState& run) {
 // The parts of an arena that rings use. In a pack a part includes the room up to the next block, because one copy moves
 // them all.
 std::vector<device::NamedBytes> parts_of(const RunState& run, const device::Arena& arena) {
-  const Epoch& epoch = run.epoch;
+  const PlanRun& planned = run.planned;
   std::vector<device::NamedBytes> parts;
-  for (size_t r = 0; r < epoch.rings.size(); ++r) {
-    const auto* const begin = reinterpret_cast<const std::byte*>(epoch.rings[r]->block(0).value);
+  for (size_t r = 0; r < planned.rings.size(); ++r) {
+    const auto* const begin = reinterpret_cast<const std::byte*>(planned.rings[r]->block(0).value);
     if (begin < arena.base || begin >= arena.base + arena.bytes) continue;
-    const bool packed = epoch.plan.rings[r].pack != plan::kNone;
+    const bool packed = planned.plan.rings[r].pack != plan::kNone;
     const uint64_t bytes =
-        packed ? memory::block_bytes(epoch.rings[r]->capacity()) : sizeof(mr_value) + epoch.rings[r]->capacity();
-    for (uint32_t b = 0; b < epoch.rings[r]->length(); ++b)
-      parts.push_back({reinterpret_cast<const std::byte*>(epoch.rings[r]->block(b).value), bytes, epoch.ring_names[r]});
+        packed ? memory::block_bytes(planned.rings[r]->capacity()) : sizeof(mr_value) + planned.rings[r]->capacity();
+    for (uint32_t b = 0; b < planned.rings[r]->length(); ++b)
+      parts.push_back(
+          {reinterpret_cast<const std::byte*>(planned.rings[r]->block(b).value), bytes, planned.ring_names[r]});
   }
   return parts;
 }
@@ -96,22 +97,22 @@ std::vector<device::NamedBytes> parts_of(const RunState& run, const device::Aren
 // Runs inside a signal handler: reads what was laid out before, writes into a buffer of its own, calls nothing that
 // locks.
 const char* name_access(const RunState& run, const void* address) {
-  const Epoch& epoch = run.epoch;
+  const PlanRun& planned = run.planned;
   static thread_local char text[256];
   const auto* at = static_cast<const std::byte*>(address);
-  for (size_t r = 0; r < epoch.rings.size(); ++r) {
+  for (size_t r = 0; r < planned.rings.size(); ++r) {
     const auto is_in = [&](const memory::Block& block) {
       const auto* begin = reinterpret_cast<const std::byte*>(block.value);
-      return at >= begin && at < begin + memory::block_bytes(epoch.rings[r]->capacity());
+      return at >= begin && at < begin + memory::block_bytes(planned.rings[r]->capacity());
     };
     bool found = false;
-    for (uint32_t b = 0; b < epoch.rings[r]->length(); ++b) found = found || is_in(epoch.rings[r]->block(b));
+    for (uint32_t b = 0; b < planned.rings[r]->length(); ++b) found = found || is_in(planned.rings[r]->block(b));
     if (!found) continue;
     const plugin::CallName call = plugin::under_way.name();
     const char* culprit = call.handler ? call.handler : "the host";
     char* out = text;
     for (const char* part :
-         {culprit, " touched the buffer of ", epoch.ring_names[r].c_str(), ", which only a body on that device may"})
+         {culprit, " touched the buffer of ", planned.ring_names[r].c_str(), ", which only a body on that device may"})
       while (*part && out + 1 < text + sizeof text) *out++ = *part++;
     *out = 0;
     return text;
@@ -122,19 +123,19 @@ const char* name_access(const RunState& run, const void* address) {
 } // namespace
 
 void make_memory(RunState& run) {
-  Epoch& epoch = run.epoch;
-  std::vector<std::array<std::byte*, 2>> next(epoch.plan.domains.size(), {nullptr, nullptr});
+  PlanRun& planned = run.planned;
+  std::vector<std::array<std::byte*, 2>> next(planned.plan.domains.size(), {nullptr, nullptr});
   std::vector<std::pair<uint32_t, device::Arena*>> arenas; // only of devices
-  for (uint32_t d = 0; d < epoch.plan.domains.size(); ++d) {
+  for (uint32_t d = 0; d < planned.plan.domains.size(); ++d) {
     for (const bool pinned : {false, true}) {
-      const uint64_t bytes = ring_bytes(epoch.plan, d, pinned);
+      const uint64_t bytes = ring_bytes(planned.plan, d, pinned);
       if (bytes == 0) continue;
       device::DeviceStatus status;
       device::Arena* arena = run.devices[d]->allocate(bytes, {pinned}, status);
       if (!arena)
         throw Failure(Error{
             code::device_out_of_memory,
-            epoch.plan.domains[d].name + " has no room for " + std::to_string(bytes) + " bytes: " + status.sentence,
+            planned.plan.domains[d].name + " has no room for " + std::to_string(bytes) + " bytes: " + status.sentence,
             {},
             {},
             "",
@@ -144,12 +145,12 @@ void make_memory(RunState& run) {
     }
   }
   make_empty_record(run);
-  std::map<uint32_t, Pack> packs = packs_of(epoch.plan);
-  for (const plan::Ring& ring : epoch.plan.rings) {
+  std::map<uint32_t, Pack> packs = packs_of(planned.plan);
+  for (const plan::Ring& ring : planned.plan.rings) {
     std::byte*& free = next[ring.domain][ring.pinned];
-    memory::RingOptions ring_options{ring.length, ring.dynamic, ring.capacity, 0, needs_records(epoch.plan, ring)};
+    memory::RingOptions ring_options{ring.length, ring.dynamic, ring.capacity, 0, needs_records(planned.plan, ring)};
     std::byte* base = free;
-    const uint64_t guard_bytes = guard_bytes_of(ring, epoch.plan.in_host_memory(ring.domain));
+    const uint64_t guard_bytes = guard_bytes_of(ring, planned.plan.in_host_memory(ring.domain));
     if (ring.pack == plan::kNone) {
       ring_options.stride = guard_bytes > 0 ? memory::block_bytes(ring.capacity) + guard_bytes : 0;
       free += ring.length * (memory::block_bytes(ring.capacity) + guard_bytes);
@@ -160,15 +161,16 @@ void make_memory(RunState& run) {
         pack.base = free;
         free += ring.length * pack.stride;
       }
-      base = pack.base + pack.offsets.at(static_cast<uint32_t>(&ring - epoch.plan.rings.data()));
+      base = pack.base + pack.offsets.at(static_cast<uint32_t>(&ring - planned.plan.rings.data()));
     }
-    epoch.rings.push_back(std::make_unique<memory::Ring>(ring_options, base, epoch.plan.in_host_memory(ring.domain)));
-    if (guard_bytes > 0) lay_guards(*epoch.rings.back());
-    const plan::Output& output = epoch.plan.outputs[ring.output];
+    planned.rings.push_back(
+        std::make_unique<memory::Ring>(ring_options, base, planned.plan.in_host_memory(ring.domain)));
+    if (guard_bytes > 0) lay_guards(*planned.rings.back());
+    const plan::Output& output = planned.plan.outputs[ring.output];
     if (ring_options.own_records)
-      for (uint32_t b = 0; b < ring.length; ++b) *epoch.rings.back()->block(b).record = plan::planned_value(output);
-    epoch.ring_names.push_back(epoch.plan.steps[output.step].name + "." + output.name + " in " +
-                               epoch.plan.domains[ring.domain].name);
+      for (uint32_t b = 0; b < ring.length; ++b) *planned.rings.back()->block(b).record = plan::planned_value(output);
+    planned.ring_names.push_back(planned.plan.steps[output.step].name + "." + output.name + " in " +
+                                 planned.plan.domains[ring.domain].name);
   }
   for (const auto& [domain, arena] : arenas) run.devices[domain]->name_parts(*arena, parts_of(run, *arena));
   if (!run.has_devices || run.is_virtual || !run.options.explain_crashes) return;

@@ -37,9 +37,9 @@ device::Stream* make_stream(RunState& run, uint32_t domain, device::StreamKind k
 // peers.
 device::Stream* stream_of(const RunState& run, const plan::Step& step) {
   if (!step.is<plan::CopyStep>()) return run.compute[step.domain];
-  if (run.epoch.outputs[step.outputs[0]].in_host_memory) return run.copy_out[step.domain];
-  return run.epoch.outputs[step.inputs[0].output].in_host_memory ? run.copy_in[step.domain]
-                                                                 : run.copy_peer[step.domain];
+  if (run.planned.outputs[step.outputs[0]].in_host_memory) return run.copy_out[step.domain];
+  return run.planned.outputs[step.inputs[0].output].in_host_memory ? run.copy_in[step.domain]
+                                                                   : run.copy_peer[step.domain];
 }
 
 // Connects the handler to the run's log and, in virtual time, to the run's clock.
@@ -76,13 +76,13 @@ void* make_scratch(RunState& run, const plan::Step& step) {
   device::DeviceStatus status;
   device::Arena* arena = run.devices[step.domain]->allocate(step.scratch_bytes(), {}, status);
   if (arena) return arena->base;
-  throw Failure(Error{
-      code::device_out_of_memory,
-      run.epoch.plan.domains[step.domain].name + " has no room for what " + step.name + " works in: " + status.sentence,
-      {},
-      {},
-      "",
-      ""});
+  throw Failure(Error{code::device_out_of_memory,
+                      run.planned.plan.domains[step.domain].name + " has no room for what " + step.name +
+                          " works in: " + status.sentence,
+                      {},
+                      {},
+                      "",
+                      ""});
 }
 
 // Every lane but the first has an instance of its own.
@@ -94,7 +94,7 @@ HandlerLife& life_of(RunState& run, uint32_t handler, uint32_t lane) {
   life->instance = run.live.instances[handler].get();
   if (lane > 0) {
     life->own =
-        plan::clone(run.epoch.plan, run.epoch.graph, handler, life->instance->type(), host_table(), run.live.watch);
+        plan::clone(run.planned.plan, run.planned.graph, handler, life->instance->type(), host_table(), run.live.watch);
     life->instance = life->own.get();
   }
   lives.push_back(std::move(life));
@@ -104,7 +104,7 @@ HandlerLife& life_of(RunState& run, uint32_t handler, uint32_t lane) {
 void give_handler(RunState& run, HandlerRun& step) {
   const plan::Step& plan = *step.plan;
   const uint32_t number = plan.handler();
-  step.handler = &run.epoch.plan.handlers[number];
+  step.handler = &run.planned.plan.handlers[number];
   step.life = &life_of(run, number, step.segment->plan->lane);
   step.life->inputs = LineVector<InputTotals>(plan.inputs.size());
   take_instance(run, step);
@@ -154,9 +154,9 @@ void give_device(RunState& run, StepRun& step, bool enqueues) {
 void give_stream(const RunState& run, HandlerRun& step) {
   const plan::HandlerPlan& handler = *step.handler;
   const bool is_instance = !handler.stream.empty();
-  const plan::Clock& clock = run.epoch.plan.clocks[handler.clock];
+  const plan::Clock& clock = run.planned.plan.clocks[handler.clock];
   step.has_stream = clock.is_group; // that of each item
-  const graph::StreamSet* const set = run.epoch.graph.find_set(is_instance ? handler.for_each : clock.set);
+  const graph::StreamSet* const set = run.planned.graph.find_set(is_instance ? handler.for_each : clock.set);
   if (!set || (!is_instance && set->shared_clock)) return;
   const graph::Stream* const stream = set->find(is_instance ? handler.stream : clock.name);
   if (!stream) return;
@@ -170,7 +170,7 @@ void fill_handler(RunState& run, HandlerRun& step) {
   give_stream(run, step);
   step.context.step = &step;
   if (step.instance->info().max_pending > 0) make_deferred(step);
-  run.epoch.handlers.push_back(&step);
+  run.planned.handlers.push_back(&step);
 }
 
 void fill(RunState& run, HandlerRun& step) { fill_handler(run, step); }
@@ -203,7 +203,7 @@ void fill(RunState& run, BodyRun& step) {
   give_device(run, step, step.process_cuda != nullptr);
   if (plan.scratch_bytes() > 0) step.scratch = make_scratch(run, plan);
   const bool in_region = plan.region != plan::kNone && !run.options.sync_devices;
-  step.bodies.resize(in_region ? run.epoch.plan.regions[plan.region].slots : step.pace->plan->slots);
+  step.bodies.resize(in_region ? run.planned.plan.regions[plan.region].slots : step.pace->plan->slots);
   make_bodies(step);
 }
 
@@ -224,25 +224,25 @@ void fill(RunState&, GiveRun&) {} // make_groups()
 void fill(RunState&, DealRun&) {}
 
 void fill(RunState& run, ChannelEnd& step) {
-  if (step.plan->channel() != plan::kNone) step.channel = run.epoch.channels[step.plan->channel()].get();
+  if (step.plan->channel() != plan::kNone) step.channel = run.planned.channels[step.plan->channel()].get();
 }
 
 template <class Kind>
 void make_step(RunState& run, SegmentRun& segment, uint32_t index) {
-  Epoch& epoch = run.epoch;
+  PlanRun& planned = run.planned;
   auto step = std::make_unique<Kind>();
   step->run = &run;
-  step->plan = &epoch.plan.steps[index];
+  step->plan = &planned.plan.steps[index];
   step->index = index;
   step->segment = &segment;
   step->pace = segment.pace;
-  step->shared = &epoch.shared[index];
+  step->shared = &planned.shared[index];
   step->every = step->plan->every;
-  for (uint32_t o : step->plan->outputs) step->outputs.push_back(&epoch.outputs[o]);
+  for (uint32_t o : step->plan->outputs) step->outputs.push_back(&planned.outputs[o]);
   fill(run, *step);
-  if (segment.plan->lane == 0) epoch.step_runs[index] = step.get();
+  if (segment.plan->lane == 0) planned.step_runs[index] = step.get();
   segment.steps.push_back(step.get());
-  epoch.steps.push_back(std::move(step));
+  planned.steps.push_back(std::move(step));
 }
 
 // Makes a step of the kind that the plan says.
@@ -252,7 +252,7 @@ struct MakeStep {
   uint32_t index;
 
   void operator()(const plan::HandlerStep& handler) const {
-    const plan::Plan& plan = run.epoch.plan;
+    const plan::Plan& plan = run.planned.plan;
     const bool takes_items =
         segment.pace->plan->kind == plan::PaceKind::batch && plan.type_of(plan.handlers[handler.handler]).items_max > 0;
     segment.device ? make_step<BodyRun>(run, segment, index)
@@ -299,7 +299,7 @@ void make_streams(RunState& run) {
   run.streams.resize(count);
   for (uint32_t d = 0; d < count; ++d) {
     const auto make = [&](device::StreamKind kind) {
-      return run.epoch.plan.on_host(d) ? nullptr : make_stream(run, d, kind);
+      return run.planned.plan.on_host(d) ? nullptr : make_stream(run, d, kind);
     };
     run.enqueuing.push_back(run.devices[d]->enqueuing());
     run.compute.push_back(make(device::StreamKind::compute));
@@ -308,7 +308,7 @@ void make_streams(RunState& run) {
     run.copy_peer.push_back(make(device::StreamKind::copy_peer));
   }
   run.submitting.resize(count);
-  for (const plan::Segment& segment : run.epoch.plan.segments)
+  for (const plan::Segment& segment : run.planned.plan.segments)
     if (segment.heavy && !run.submitting[segment.domain])
       run.submitting[segment.domain] = std::make_unique<std::mutex>();
   for (uint32_t d = RunState::kFirstAccelerator; d < count && count > 2; ++d)
@@ -328,8 +328,8 @@ std::unique_ptr<SegmentRun> make_segment(RunState& run, const plan::Segment& pla
   auto segment = std::make_unique<SegmentRun>();
   segment->run = &run;
   segment->plan = &plan_segment;
-  segment->pace = run.epoch.paces[plan_segment.pace].get();
-  segment->device = !run.epoch.plan.on_host(plan_segment.domain);
+  segment->pace = run.planned.paces[plan_segment.pace].get();
+  segment->device = !run.planned.plan.on_host(plan_segment.domain);
   segment->submitting = run.submitting[plan_segment.domain].get();
   segment->traced = run.options.trace_all && !run.is_virtual;
   segment->stride = uint64_t{plan_segment.lanes} * segment->pace->plan->rows;
@@ -343,46 +343,46 @@ std::unique_ptr<SegmentRun> make_segment(RunState& run, const plan::Segment& pla
 }
 
 void make_segments(RunState& run) {
-  Epoch& epoch = run.epoch;
-  epoch.shared.resize(epoch.plan.steps.size());
-  epoch.step_runs.resize(epoch.plan.steps.size(), nullptr);
-  run.lives.resize(epoch.plan.handlers.size());
-  epoch.segments.reserve(epoch.plan.segments.size() +
-                         epoch.plan.steps.size()); // a second cut adds some, and none may move in memory
-  for (const plan::Segment& plan_segment : epoch.plan.segments) {
-    epoch.segments.push_back(
-        make_segment(run, plan_segment, uint64_t{plan_segment.lane} * epoch.plan.paces[plan_segment.pace].rows));
+  PlanRun& planned = run.planned;
+  planned.shared.resize(planned.plan.steps.size());
+  planned.step_runs.resize(planned.plan.steps.size(), nullptr);
+  run.lives.resize(planned.plan.handlers.size());
+  planned.segments.reserve(planned.plan.segments.size() +
+                           planned.plan.steps.size()); // a second cut adds some, and none may move in memory
+  for (const plan::Segment& plan_segment : planned.plan.segments) {
+    planned.segments.push_back(
+        make_segment(run, plan_segment, uint64_t{plan_segment.lane} * planned.plan.paces[plan_segment.pace].rows));
     for (uint32_t step : plan_segment.steps)
-      std::visit(MakeStep{run, *epoch.segments.back(), step}, epoch.plan.steps[step].kind);
+      std::visit(MakeStep{run, *planned.segments.back(), step}, planned.plan.steps[step].kind);
   }
-  epoch.segments_left = static_cast<uint32_t>(epoch.segments.size());
+  planned.segments_left = static_cast<uint32_t>(planned.segments.size());
 }
 
 void join_steps(RunState& run) {
-  Epoch& epoch = run.epoch;
-  for (StepRun* step : epoch.step_runs) {
+  PlanRun& planned = run.planned;
+  for (StepRun* step : planned.step_runs) {
     if (const auto* plan = std::get_if<plan::FinishStep>(&step->plan->kind))
-      join_finish(as<FinishRun>(*step), as<BodyRun>(*epoch.step_runs[plan->body]));
+      join_finish(as<FinishRun>(*step), as<BodyRun>(*planned.step_runs[plan->body]));
     if (const auto* plan = std::get_if<plan::CopyStep>(&step->plan->kind))
       for (size_t r = 0; r < plan->readers.size(); ++r)
         as<CopyRun>(*step).readers.push_back(
-            {epoch.step_runs[plan->readers[r]], plan->members.empty() ? 0 : plan->members[r]});
+            {planned.step_runs[plan->readers[r]], plan->members.empty() ? 0 : plan->members[r]});
   }
-  for (auto& channel : epoch.channels) {
-    if (channel->plan->from != plan::kNone) channel->from = &as<ChannelEnd>(*epoch.step_runs[channel->plan->from]);
-    if (channel->plan->to != plan::kNone) channel->to = &as<ChannelEnd>(*epoch.step_runs[channel->plan->to]);
+  for (auto& channel : planned.channels) {
+    if (channel->plan->from != plan::kNone) channel->from = &as<ChannelEnd>(*planned.step_runs[channel->plan->from]);
+    if (channel->plan->to != plan::kNone) channel->to = &as<ChannelEnd>(*planned.step_runs[channel->plan->to]);
   }
 }
 
 void make_regions(RunState& run) {
-  Epoch& epoch = run.epoch;
+  PlanRun& planned = run.planned;
   if (run.options.sync_devices) return; // each body by itself
-  for (uint32_t r = 0; r < epoch.plan.regions.size(); ++r) {
-    if (epoch.plan.regions[r].steps.empty()) continue;
+  for (uint32_t r = 0; r < planned.plan.regions.size(); ++r) {
+    if (planned.plan.regions[r].steps.empty()) continue;
     auto region = std::make_unique<RegionRun>();
-    region->plan = &epoch.plan.regions[r];
+    region->plan = &planned.plan.regions[r];
     for (uint32_t s : region->plan->steps) {
-      StepRun& step = *epoch.step_runs[s];
+      StepRun& step = *planned.step_runs[s];
       step.on.region = region.get();
       if (step.plan->is<plan::CopyStep>())
         region->fused_downloads.push_back(&as<CopyRun>(step));
@@ -390,7 +390,7 @@ void make_regions(RunState& run) {
         region->steps.push_back(&as<BodyRun>(step));
     }
     region->launched.resize(region->plan->slots);
-    epoch.regions.push_back(std::move(region));
+    planned.regions.push_back(std::move(region));
   }
 }
 

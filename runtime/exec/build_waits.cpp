@@ -19,7 +19,7 @@ namespace {
 // The output whose values this one is a copy of.
 uint32_t before_copies(const RunState& run, uint32_t output) {
   for (;;) {
-    const plan::Step& step = run.epoch.plan.steps[run.epoch.plan.outputs[output].step];
+    const plan::Step& step = run.planned.plan.steps[run.planned.plan.outputs[output].step];
     if (!step.is<plan::CopyStep>()) return output;
     const auto at = std::find(step.outputs.begin(), step.outputs.end(), output) - step.outputs.begin();
     output = step.inputs[static_cast<size_t>(at)].output;
@@ -27,7 +27,7 @@ uint32_t before_copies(const RunState& run, uint32_t output) {
 }
 
 void add_inputs(RunState& run, StepRun& step) {
-  Epoch& epoch = run.epoch;
+  PlanRun& planned = run.planned;
   for (const plan::StepInput& plan_input : step.plan->inputs) {
     InputRun input;
     input.delay = plan_input.delay;
@@ -38,7 +38,7 @@ void add_inputs(RunState& run, StepRun& step) {
     input.calls = plan_input.calls;
     input.edge = plan_input.edge;
     if (plan_input.output != plan::kNone) {
-      input.output = &epoch.outputs[plan_input.output];
+      input.output = &planned.outputs[plan_input.output];
       // A value that a device made or copied here comes with a fence, also if it passed through from another pace.
       input.may_be_late = run.has_devices;
       // On a device a value is kept until the last body that may look at it is done, not only issued.
@@ -46,14 +46,15 @@ void add_inputs(RunState& run, StepRun& step) {
       if (input.keeps > 0 || (input.repeat_last && step.on.device)) input.kept.resize(input.keeps + 1 + issued);
     }
     const bool queued = input.output && step.called() && input.edge != plan::kNone &&
-                        epoch.plan.edges[input.edge].policy == graph::Policy::queue;
-    if (queued) input.queue = &epoch.outputs[before_copies(run, plan_input.output)];
+                        planned.plan.edges[input.edge].policy == graph::Policy::queue;
+    if (queued) input.queue = &planned.outputs[before_copies(run, plan_input.output)];
     step.reads_queue = step.reads_queue || queued;
     if (const HandlerRun* handler = step.called()) input.totals = &handler->life->inputs[step.inputs.size()];
     step.inputs.push_back(std::move(input));
   }
   for (uint32_t before : step.plan->after)
-    if (!epoch.plan.on_host(epoch.plan.steps[before].domain)) step.after_on_device.push_back(epoch.step_runs[before]);
+    if (!planned.plan.on_host(planned.plan.steps[before].domain))
+      step.after_on_device.push_back(planned.step_runs[before]);
 }
 
 // The word of a step whose outputs may be settled later; null: it has none.
@@ -69,7 +70,7 @@ void wire(RunState& run, StepRun& step) {
   step.fed_by_others = false;
   for (InputRun& input : step.inputs) {
     if (!input.output) continue;
-    StepRun& producer = *run.epoch.step_runs[input.output->plan->step];
+    StepRun& producer = *run.planned.step_runs[input.output->plan->step];
     const bool same = alone && producer.segment == step.segment && !owed_by(producer);
     input.producer = same ? nullptr : producer.shared;
     step.plain = step.plain && !run.has_devices && input.delay == 0 && input.keeps == 0;
@@ -77,7 +78,7 @@ void wire(RunState& run, StepRun& step) {
   }
   step.after.clear();
   for (uint32_t before : step.plan->after) {
-    const StepRun& other = *run.epoch.step_runs[before];
+    const StepRun& other = *run.planned.step_runs[before];
     const bool same = alone && other.segment == step.segment && !other.on.device;
     step.after.push_back(same ? nullptr : other.shared);
     if (!same) step.plain = false;
@@ -87,26 +88,26 @@ void wire(RunState& run, StepRun& step) {
 } // namespace
 
 void make_inputs(RunState& run) {
-  for (auto& step : run.epoch.steps) add_inputs(run, *step);
+  for (auto& step : run.planned.steps) add_inputs(run, *step);
 }
 
 void join_segments(RunState& run) {
-  Epoch& epoch = run.epoch;
-  for (auto& pace : epoch.paces) pace->segments.clear();
-  for (auto& segment : epoch.segments) {
+  PlanRun& planned = run.planned;
+  for (auto& pace : planned.paces) pace->segments.clear();
+  for (auto& segment : planned.segments) {
     segment->head = false;
     segment->first = nullptr;
     segment->pending_steps.clear();
     if (!segment->done) segment->pace->segments.push_back(segment.get());
   }
-  for (auto& pace : epoch.paces) {
+  for (auto& pace : planned.paces) {
     if (pace->segments.empty()) continue;
     (pace->entry                    ? pace->entry->segment
      : pace->clock->sources.empty() ? pace->segments[0]
                                     : pace->clock->sources[0].step->segment)
         ->head = true;
   }
-  for (auto& segment : epoch.segments) {
+  for (auto& segment : planned.segments) {
     for (StepRun* step : segment->steps) {
       if (!step->plan->is<plan::SourceStep>()) wire(run, *step); // a reader's thread may be in its call
       if (const auto* owed = owed_by(*step)) segment->pending_steps.push_back({step, owed});
@@ -118,15 +119,15 @@ void join_segments(RunState& run) {
 }
 
 void wire_stamps(RunState& run) {
-  Epoch& epoch = run.epoch;
-  for (size_t s = 0; s < epoch.plan.steps.size(); ++s) {
-    const plan::Pace& pace = epoch.plan.paces[epoch.plan.steps[s].pace];
-    epoch.shared[s].mask = pace.slots - 1;
-    if (epoch.plan.steps[s].outputs.empty()) epoch.shared[s].own_cells = std::make_unique<SlotCell[]>(pace.slots);
-    epoch.shared[s].cells = epoch.plan.steps[s].outputs.empty()
-                                ? epoch.shared[s].own_cells.get()
-                                : epoch.outputs[epoch.plan.steps[s].outputs[0]].cells.get();
-    epoch.shared[s].wanted = run.has_devices;
+  PlanRun& planned = run.planned;
+  for (size_t s = 0; s < planned.plan.steps.size(); ++s) {
+    const plan::Pace& pace = planned.plan.paces[planned.plan.steps[s].pace];
+    planned.shared[s].mask = pace.slots - 1;
+    if (planned.plan.steps[s].outputs.empty()) planned.shared[s].own_cells = std::make_unique<SlotCell[]>(pace.slots);
+    planned.shared[s].cells = planned.plan.steps[s].outputs.empty()
+                                  ? planned.shared[s].own_cells.get()
+                                  : planned.outputs[planned.plan.steps[s].outputs[0]].cells.get();
+    planned.shared[s].wanted = run.has_devices;
   }
   want_stamps(run);
 }
@@ -144,16 +145,16 @@ uint64_t settled_below(const SegmentRun& segment, size_t position) {
 } // namespace
 
 void want_stamps(RunState& run) {
-  Epoch& epoch = run.epoch;
-  std::vector<bool> wanted(epoch.shared.size(), false);
+  PlanRun& planned = run.planned;
+  std::vector<bool> wanted(planned.shared.size(), false);
   const auto want = [&](const StepStamps* waited_for) {
-    if (waited_for) wanted[static_cast<size_t>(waited_for - epoch.shared.data())] = true;
+    if (waited_for) wanted[static_cast<size_t>(waited_for - planned.shared.data())] = true;
   };
-  for (auto& step : epoch.steps) {
+  for (auto& step : planned.steps) {
     for (const InputRun& input : step->inputs) want(input.producer);
     for (const StepStamps* before : step->after) want(before);
   }
-  for (auto& segment : epoch.segments) {
+  for (auto& segment : planned.segments) {
     for (size_t i = 0; i < segment->steps.size(); ++i) {
       StepStamps& shared = *segment->steps[i]->shared;
       if (!wanted[segment->steps[i]->index] || shared.wanted) continue;

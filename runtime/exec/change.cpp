@@ -25,7 +25,7 @@ bool is_over(const RunState& run, uint32_t clock) {
   const ClockRun& state = *run.clocks[clock];
   if (state.seat.vacant.load(std::memory_order_acquire)) return true;
   if (state.halted.load(std::memory_order_acquire) && !state.plan->restarts) return true;
-  for (const auto& pace : run.epoch.paces)
+  for (const auto& pace : run.planned.paces)
     if (pace->index == clock) // a clock's own pace has its number
       return pace->ended.load(std::memory_order_acquire);
   return false;
@@ -33,7 +33,7 @@ bool is_over(const RunState& run, uint32_t clock) {
 
 // A handler, or the instances of a template whose streams go on: the others take no change any more.
 std::vector<uint32_t> find_handlers(const RunState& run, const std::string& name) {
-  const plan::Plan& plan = run.epoch.plan;
+  const plan::Plan& plan = run.planned.plan;
   std::vector<uint32_t> found, over;
   uint32_t was_there = plan::kNone; // the stream of this name was in that seat
   std::vector<std::string> names;
@@ -92,7 +92,7 @@ void check_value(const plugin::HandlerInfo& info, const plugin::HandlerInfo::Par
 } // namespace
 
 std::vector<RunState::Change> check_changes(const RunState& run, const std::vector<ParamChange>& changes) {
-  const plan::Plan& plan = run.epoch.plan;
+  const plan::Plan& plan = run.planned.plan;
   std::vector<RunState::Change> checked;
   for (const ParamChange& change : changes) {
     for (const uint32_t index : find_handlers(run, change.handler)) {
@@ -117,7 +117,7 @@ std::vector<RunState::Change> check_changes(const RunState& run, const std::vect
 }
 
 std::vector<HomeChanges> by_home(const RunState& run, const std::vector<RunState::Change>& changes) {
-  const plan::Plan& plan = run.epoch.plan;
+  const plan::Plan& plan = run.planned.plan;
   std::vector<HomeChanges> homes;
   for (const RunState::Change& change : changes) {
     const plan::HandlerPlan& handler = plan.handlers[change.handler];
@@ -133,7 +133,7 @@ std::vector<HomeChanges> by_home(const RunState& run, const std::vector<RunState
 }
 
 void require_home(const RunState& run, const std::vector<RunState::Change>& changes) {
-  const plan::Plan& plan = run.epoch.plan;
+  const plan::Plan& plan = run.planned.plan;
   if (!plan.is_over_nodes()) return;
   for (const RunState::Change& change : changes) {
     const plan::HandlerPlan& handler = plan.handlers[change.handler];
@@ -146,7 +146,7 @@ void require_home(const RunState& run, const std::vector<RunState::Change>& chan
 
 void ask_for(const RunState& run, std::vector<RunState::Change>& changes, const ChangesTaken& on_taken) {
   std::set<uint32_t> clocks;
-  for (const RunState::Change& change : changes) clocks.insert(run.epoch.plan.handlers[change.handler].clock);
+  for (const RunState::Change& change : changes) clocks.insert(run.planned.plan.handlers[change.handler].clock);
   const auto request = std::make_shared<RunState::Request>(RunState::Request{on_taken, clocks.size(), {}});
   for (RunState::Change& change : changes) change.request = request;
 }
@@ -169,9 +169,9 @@ using Requests = std::vector<std::shared_ptr<RunState::Request>>;
 void note_taken(const RunState& run, RunState::Change& change, uint64_t index, Requests& done) {
   const auto request = std::exchange(change.request, nullptr);
   if (!request) return;
-  const uint32_t clock = run.epoch.plan.handlers[change.handler].clock;
-  const bool is_named = !run.epoch.plan.clocks[clock].name.empty();
-  const std::string name = is_named ? clock_now(run, clock) : name_of(run.epoch.plan.clocks[clock]);
+  const uint32_t clock = run.planned.plan.handlers[change.handler].clock;
+  const bool is_named = !run.planned.plan.clocks[clock].name.empty();
+  const std::string name = is_named ? clock_now(run, clock) : name_of(run.planned.plan.clocks[clock]);
   for (const TickOfClock& known : request->taken)
     if (known.clock == name) return;
   request->taken.push_back({name, index});
@@ -182,7 +182,7 @@ void note_taken(const RunState& run, RunState::Change& change, uint64_t index, R
 void note_admitted(RunState& run, uint32_t clock, uint64_t index, Requests& done) {
   bool untold = false;
   for (RunState::Change& change : run.changes) {
-    if (run.epoch.plan.handlers[change.handler].clock == clock) note_taken(run, change, index, done);
+    if (run.planned.plan.handlers[change.handler].clock == clock) note_taken(run, change, index, done);
     untold = untold || change.request;
   }
   run.changes_untold.store(untold, std::memory_order_relaxed);
@@ -210,7 +210,7 @@ void give_up_changes(RunState& run, uint32_t clock) {
     note_admitted(run, clock, kNoTickTook, done);
     std::vector<RunState::Change> others;
     for (RunState::Change& change : run.requested) {
-      if (run.epoch.plan.handlers[change.handler].clock == clock)
+      if (run.planned.plan.handlers[change.handler].clock == clock)
         note_taken(run, change, kNoTickTook, done);
       else
         others.push_back(std::move(change));
@@ -223,7 +223,7 @@ void give_up_changes(RunState& run, uint32_t clock) {
 
 void give_up_late_changes(RunState& run, const std::vector<RunState::Change>& changes) {
   for (const RunState::Change& change : changes)
-    if (const uint32_t clock = run.epoch.plan.handlers[change.handler].clock; is_over(run, clock))
+    if (const uint32_t clock = run.planned.plan.handlers[change.handler].clock; is_over(run, clock))
       give_up_changes(run, clock);
 }
 

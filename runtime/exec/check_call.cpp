@@ -25,7 +25,7 @@ mr_status refuse(const HandlerRun& step, const std::string& sentence) {
 bool kept_to_block(const HandlerRun& step, size_t o, const mr_output& output) {
   const OutputRun& run = *step.outputs[o];
   if (step.on.device || !run.plan->owns || !run.ring) return true;
-  const plan::Plan& plan = step.run->epoch.plan;
+  const plan::Plan& plan = step.run->planned.plan;
   const plan::Ring& ring = plan.rings[run.plan->ring];
   if (guard_bytes_of(ring, plan.in_host_memory(ring.domain)) == 0) return true;
   const auto* const block = reinterpret_cast<const memory::Block*>(output.token);

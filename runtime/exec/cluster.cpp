@@ -26,8 +26,8 @@ void Wakeup::ring_helper_of(size_t home) {
 }
 
 void gather_clusters(RunState& run) {
-  Epoch& epoch = run.epoch;
-  std::vector<size_t> joined_to(epoch.paces.size()); // itself, or a pace before it
+  PlanRun& planned = run.planned;
+  std::vector<size_t> joined_to(planned.paces.size()); // itself, or a pace before it
   std::iota(joined_to.begin(), joined_to.end(), size_t{0});
   const auto first_of = [&](size_t pace) {
     while (joined_to[pace] != pace) pace = joined_to[pace];
@@ -37,26 +37,26 @@ void gather_clusters(RunState& run) {
     const auto [first, second] = std::minmax({first_of(a.index), first_of(b.index)});
     joined_to[second] = first;
   };
-  for (const auto& pace : epoch.paces) {
-    join(*pace, *epoch.paces[pace->plan->clock]); // a clock's own pace has its number
+  for (const auto& pace : planned.paces) {
+    join(*pace, *planned.paces[pace->plan->clock]); // a clock's own pace has its number
     for (const PaceRun* leader : pace->leaders) join(*pace, *leader);
   }
-  for (const auto& channel : epoch.channels)
+  for (const auto& channel : planned.channels)
     if (channel->from && channel->to) join(*channel->from->pace, *channel->to->pace);
-  for (const auto& group : epoch.groups)
+  for (const auto& group : planned.groups)
     for (const GiveRun* give : group->gives) join(*give->pace, *group->pace);
-  for (size_t p = 0; p < epoch.paces.size(); ++p) {
-    if (joined_to[p] == p) epoch.clusters.push_back(std::make_unique<Cluster>(epoch.plan.threads));
-    epoch.paces[p]->cluster = joined_to[p] == p ? epoch.clusters.back().get() : epoch.paces[first_of(p)]->cluster;
+  for (size_t p = 0; p < planned.paces.size(); ++p) {
+    if (joined_to[p] == p) planned.clusters.push_back(std::make_unique<Cluster>(planned.plan.threads));
+    planned.paces[p]->cluster = joined_to[p] == p ? planned.clusters.back().get() : planned.paces[first_of(p)]->cluster;
   }
 }
 
 void settle_homes(RunState& run) {
-  for (auto& cluster : run.epoch.clusters) {
+  for (auto& cluster : run.planned.clusters) {
     cluster->homes.clear();
     cluster->homes_of_several.clear();
   }
-  for (const auto& segment : run.epoch.segments) {
+  for (const auto& segment : run.planned.segments) {
     if (segment->done.load()) continue;
     Cluster& cluster = *segment->pace->cluster;
     const uint32_t home = segment->plan->home;

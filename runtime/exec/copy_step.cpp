@@ -38,9 +38,9 @@ void carry_presence(void* context) {
 const InputRun* copied_input(const StepRun& reader, const InputRun& input) {
   const InputRun* at = &input;
   while (at->output) {
-    const plan::Step& producer = reader.run->epoch.plan.steps[at->output->plan->step];
+    const plan::Step& producer = reader.run->planned.plan.steps[at->output->plan->step];
     if (!producer.is<plan::CopyStep>() || producer.pace != reader.plan->pace) break;
-    at = &reader.run->epoch.step_runs[at->output->plan->step]->inputs[at->output->plan->port];
+    at = &reader.run->planned.step_runs[at->output->plan->step]->inputs[at->output->plan->port];
   }
   return at;
 }
@@ -50,7 +50,7 @@ bool writes_host(const CopyRun& transfer) { return transfer.outputs[0]->in_host_
 
 bool comes_by(const StepRun& reader, const InputRun& input, const CopyRun& transfer) {
   for (const InputRun* at = &input; at->output;) {
-    const StepRun& producer = *reader.run->epoch.step_runs[at->output->plan->step];
+    const StepRun& producer = *reader.run->planned.step_runs[at->output->plan->step];
     if (&producer == &transfer) return true;
     if (!producer.plan->is<plan::CopyStep>()) return false;
     at = &producer.inputs[at->output->plan->port];
@@ -73,9 +73,9 @@ Certain certain(const StepRun& reader, const CopyRun& transfer, uint64_t ordinal
     if (back == Back::never) return Certain::no;
     const InputRun* source = copied_input(reader, input);
     const auto& presumed = transfer.plan->as<plan::CopyStep>().presumed;
-    const auto output = static_cast<uint32_t>(source->output - reader.run->epoch.outputs.data());
+    const auto output = static_cast<uint32_t>(source->output - reader.run->planned.outputs.data());
     if (std::find(presumed.begin(), presumed.end(), output) != presumed.end()) continue;
-    const StepStamps& producer = reader.run->epoch.shared[source->output->plan->step];
+    const StepStamps& producer = reader.run->planned.shared[source->output->plan->step];
     if (producer.wanted && !producer.settled(at)) return Certain::open;
     if (!source->output->at(at).value) return Certain::no;
   }

@@ -19,7 +19,7 @@ namespace millrace::exec {
 static_assert(kNotMeasured == INT64_MIN, "a parcel says it so");
 
 Departure::Departure(Run& run, const plan::CrossingPlan& crossing)
-    : run_(*run.state_), channel_(*run_.epoch.channels[crossing.channel]) {
+    : run_(*run.state_), channel_(*run_.planned.channels[crossing.channel]) {
   const std::lock_guard lock(channel_.mutex);
   if (!channel_.carried) channel_.carried = std::make_unique<Histogram>();
 }
@@ -117,7 +117,7 @@ bool Departure::is_stranded() const {
 }
 
 Arrival::Arrival(Run& run, const plan::CrossingPlan& crossing)
-    : run_(*run.state_), channel_(*run_.epoch.channels[crossing.channel]) {
+    : run_(*run.state_), channel_(*run_.planned.channels[crossing.channel]) {
   const PaceRun& pace = *channel_.to->pace;
   const auto feed =
       std::find_if(pace.feeds.begin(), pace.feeds.end(), [&](const FeedRun& one) { return one.channel == &channel_; });

@@ -76,7 +76,7 @@ namespace {
 // True if the clock ends as far as this node knows: a feed whose node is away brings no end.
 bool clock_ends(const PaceRun& pace) {
   const RunState& run = *pace.run;
-  const PaceRun& own = *run.epoch.paces[pace.plan->clock];
+  const PaceRun& own = *run.planned.paces[pace.plan->clock];
   const bool is_home = own.plan->node == pace.plan->node;
   return run.stopping.load() || run.clocks_over.load() || (is_home && own.ended.load(std::memory_order_acquire));
 }

@@ -239,7 +239,7 @@ void apply_changes(HandlerRun& step, uint64_t index) {
   RunState& run = *step.run;
   const std::lock_guard lock(run.changes_mutex);
   for (const RunState::Change& change : run.changes) {
-    const bool is_mine = &run.epoch.plan.handlers[change.handler] == step.handler; // else perhaps of another clock
+    const bool is_mine = &run.planned.plan.handlers[change.handler] == step.handler; // else perhaps of another clock
     if (!is_mine || change.number < step.life->changes_seen) continue;
     step.life->changes_seen = change.number;
     if (change.at_index > index) return;         // those after it are no earlier

@@ -60,7 +60,7 @@ std::unique_ptr<batch::Rule> make_rule(const plan::Plan& plan, GroupRun& group, 
 
 // The stream's `priority:`, which the reader of the file has checked. One that comes later has none.
 uint32_t priority_of(const RunState& run, const plan::GroupPlan& plan, uint32_t stream) {
-  const graph::Stream& item = run.epoch.graph.find_set(plan.set)->items[stream];
+  const graph::Stream& item = run.planned.graph.find_set(plan.set)->items[stream];
   const auto field = std::find_if(item.fields.begin(), item.fields.end(),
                                   [](const graph::Param& param) { return param.name == "priority"; });
   const bool is_given = field != item.fields.end() && !item.is_seat;
@@ -72,19 +72,19 @@ uint32_t priority_of(const RunState& run, const plan::GroupPlan& plan, uint32_t 
 void make_group(RunState& run, const plan::GroupPlan& plan) {
   auto group = std::make_unique<GroupRun>();
   group->plan = &plan;
-  group->pace = run.epoch.paces[plan.clock].get();
+  group->pace = run.planned.paces[plan.clock].get();
   group->pace->group = group.get();
-  group->pace->entry = &as<EntryRun>(*run.epoch.step_runs[plan.entry]);
+  group->pace->entry = &as<EntryRun>(*run.planned.step_runs[plan.entry]);
   const size_t ring_slots = group->pace->plan->slots;
   group->items.resize(ring_slots);
   group->by_stream.resize(plan.gives.size());
   group->firings.resize(ring_slots);
-  auto& deal = as<DealRun>(*run.epoch.step_runs[plan.deal]);
+  auto& deal = as<DealRun>(*run.planned.step_runs[plan.deal]);
   deal.group = group.get();
   deal.takes_firings = group->pace->entry->takes_firings = true;
   for (const uint32_t s : plan.gives) {
     if (s == plan::kNone) continue;
-    auto& give = as<GiveRun>(*run.epoch.step_runs[s]);
+    auto& give = as<GiveRun>(*run.planned.step_runs[s]);
     give.group = group.get();
     give.give = &give.plan->as<plan::GiveStep>();
     give.priority = priority_of(run, plan, give.give->stream);
@@ -96,24 +96,24 @@ void make_group(RunState& run, const plan::GroupPlan& plan) {
     group->gives.push_back(&give);
     group->by_stream[give.give->stream] = &give;
   }
-  for (const HandlerRun* step : run.epoch.handlers)
+  for (const HandlerRun* step : run.planned.handlers)
     if (step->pace == group->pace) group->lives.push_back(step->life);
   group->gives_open = static_cast<uint32_t>(group->gives.size());
   begin_counts(*group);
-  group->rule = make_rule(run.epoch.plan, *group, run.options.measure_bodies);
+  group->rule = make_rule(run.planned.plan, *group, run.options.measure_bodies);
   batch::Group of;
   of.streams_max = static_cast<uint32_t>(plan.gives.size());
   of.in_flight = plan.in_flight;
   of.budget_ns = plan.budget_ns;
   of.order = plan.budget_ns == 0 ? batch::Order::media_time : batch::Order::deadline;
-  group->collector = std::make_unique<batch::Collector>(of, first_curve(run.epoch.plan, plan), *group->rule);
-  run.epoch.groups.push_back(std::move(group));
+  group->collector = std::make_unique<batch::Collector>(of, first_curve(run.planned.plan, plan), *group->rule);
+  run.planned.groups.push_back(std::move(group));
 }
 
 } // namespace
 
 void make_groups(RunState& run) {
-  for (const plan::GroupPlan& plan : run.epoch.plan.groups)
+  for (const plan::GroupPlan& plan : run.planned.plan.groups)
     if (plan.entry != plan::kNone) make_group(run, plan);
 }
 

@@ -35,7 +35,7 @@ graph::Batch read(const std::string& param, const std::string& text) {
 } // namespace
 
 void check_batch_change(const RunState& run, const plan::HandlerPlan& handler, const ParamChange& change) {
-  const plan::GroupPlan* const group = find_group(run.epoch.plan, handler);
+  const plan::GroupPlan* const group = find_group(run.planned.plan, handler);
   const std::string key = change.param.starts_with(kPrefix) ? change.param.substr(kPrefix.size()) : "";
   const auto refuse = [&](int code, const std::string& why, const std::string& nearest) {
     throw Failure(Error{
@@ -69,7 +69,7 @@ void take_batch_changes(GroupRun& group) {
   RunState& run = *group.pace->run;
   const std::scoped_lock lock(run.changes_mutex, group.mutex);
   for (const RunState::Change& change : run.changes) {
-    const bool is_its = run.epoch.plan.handlers[change.handler].clock == group.plan->clock;
+    const bool is_its = run.planned.plan.handlers[change.handler].clock == group.plan->clock;
     if (change.number < group.changes_seen || !is_its || !RunState::is_of_group(change)) continue;
     const graph::Batch batch = read(change.param, change.text);
     if (batch.budget_ns > 0) group.budget.budget_ns = batch.budget_ns;

@@ -47,7 +47,7 @@ mr_status allocate_in_body(TickContext& context, uint32_t output, uint64_t bytes
 // In finish() the output has the block that the body had. An output on a device is final, because its readers have
 // begun.
 mr_status allocate_in_finish(HandlerRun& step, mr_output& raw, uint32_t output, uint64_t bytes) {
-  if (!step.run->epoch.plan.in_host_memory(step.outputs[output]->plan->domain))
+  if (!step.run->planned.plan.in_host_memory(step.outputs[output]->plan->domain))
     return refuse(step, "the output " + step.outputs[output]->plan->name +
                             " is on a device: its body says what it holds, and finish cannot publish it any more");
   if (bytes > raw.capacity) return refuse(step, too_large(step, output, bytes, raw.capacity));

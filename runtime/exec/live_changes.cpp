@@ -44,14 +44,14 @@ void pass_on(RunState& run, uint32_t clock, const LiveChange& change) {
   std::vector<LiveChange>& latest = run.live_changes[clock].latest;
   std::erase_if(latest, [&](const LiveChange& older) { return is_same_param(older, change); });
   latest.push_back(change);
-  for (const auto& channel : run.epoch.channels)
+  for (const auto& channel : run.planned.channels)
     if (!channel->to && channel->from && channel->from->pace->plan->clock == clock) put_untold(*channel, change);
 }
 
 } // namespace
 
 void send_change(RunState& run, uint32_t clock, uint32_t epoch, const RunState::Change& change) {
-  const plan::HandlerPlan& handler = run.epoch.plan.handlers[change.handler];
+  const plan::HandlerPlan& handler = run.planned.plan.handlers[change.handler];
   RunState::ClockChanges& known = run.live_changes[clock];
   known.epoch = epoch;
   pass_on(run, clock, {epoch, change.at_index, ++known.number, handler.name, change.param, change.text});
@@ -66,7 +66,7 @@ void take_untold(ChannelRun& channel, const mr_tick_info& tick, std::vector<Live
 }
 
 void take_in_changes(RunState& run, uint32_t clock, const Parcel& parcel) {
-  const plan::Plan& plan = run.epoch.plan;
+  const plan::Plan& plan = run.planned.plan;
   const std::lock_guard lock(run.changes_mutex);
   RunState::ClockChanges& known = run.live_changes[clock];
   for (const LiveChange& change : parcel.changes) {
@@ -101,7 +101,7 @@ void tell_changes_again(RunState& run, ChannelRun& channel) {
 }
 
 void require_goes_over_links(const RunState& run, const std::vector<RunState::Change>& changes) {
-  const plan::Plan& plan = run.epoch.plan;
+  const plan::Plan& plan = run.planned.plan;
   const auto refuse = [&](const RunState::Change& change, const std::string& why) {
     const plan::HandlerPlan& handler = plan.handlers[change.handler];
     throw Failure(

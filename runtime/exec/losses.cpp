@@ -23,16 +23,16 @@ namespace {
 // edge: a value that is dropped at it makes no difference, or is superseded on the edge that it was meant for and
 // counts there.
 void add_edge_drops(const RunState& run, uint32_t edge, CountsByCause& dropped) {
-  const Epoch& epoch = run.epoch;
-  for (const auto& channel : epoch.channels) {
+  const PlanRun& planned = run.planned;
+  for (const auto& channel : planned.channels) {
     const auto& edges = channel->plan->edges;
     const auto at = std::find(edges.begin(), edges.end(), edge);
     if (at == edges.end()) continue;
     const std::lock_guard lock(channel->mutex);
     add_drops(channel->dropped[channel->plan->entries[static_cast<size_t>(at - edges.begin())]], dropped);
   }
-  if (epoch.plan.edges[edge].source_output == plan::kNone) return; // its source is on another node
-  const plan::Step& producer = epoch.plan.steps[epoch.plan.outputs[epoch.plan.edges[edge].source_output].step];
+  if (planned.plan.edges[edge].source_output == plan::kNone) return; // its source is on another node
+  const plan::Step& producer = planned.plan.steps[planned.plan.outputs[planned.plan.edges[edge].source_output].step];
   for (const auto& clock : run.clocks)
     for (const SourceState& source : clock->sources)
       if (source.step->plan == &producer && source.passed_over > 0) dropped["rate"] += source.passed_over;
@@ -52,36 +52,36 @@ void add_counts(const CountsByCause& counts, CountsByCause& sum) {
   for (const auto& [cause, count] : counts) sum[cause] += count;
 }
 
-uint32_t target_clock(const Epoch& epoch, const plan::EdgePlan& edge) {
+uint32_t target_clock(const PlanRun& planned, const plan::EdgePlan& edge) {
   if (edge.target_step == plan::kNone) return plan::kNone;
-  return epoch.plan.paces[epoch.plan.steps[edge.target_step].pace].clock;
+  return planned.plan.paces[planned.plan.steps[edge.target_step].pace].clock;
 }
 
-const GiveRun* give_of(const Epoch& epoch, const plan::EdgePlan& edge) {
-  return edge.target_step == plan::kNone ? nullptr : dynamic_cast<const GiveRun*>(epoch.step_runs[edge.target_step]);
+const GiveRun* give_of(const PlanRun& planned, const plan::EdgePlan& edge) {
+  return edge.target_step == plan::kNone ? nullptr : dynamic_cast<const GiveRun*>(planned.step_runs[edge.target_step]);
 }
 
 CountsByCause dropped_on(const RunState& run, uint32_t index) {
   CountsByCause dropped;
-  const plan::EdgePlan& edge = run.epoch.plan.edges[index];
-  for (const HandlerRun* step : run.epoch.handlers) // its lanes
+  const plan::EdgePlan& edge = run.planned.plan.edges[index];
+  for (const HandlerRun* step : run.planned.handlers) // its lanes
     if (step->index == edge.target_step) add_losses(step->inputs[edge.target_input], dropped);
-  if (const GiveRun* give = give_of(run.epoch, edge)) add_losses(give->inputs[edge.target_input], dropped);
+  if (const GiveRun* give = give_of(run.planned, edge)) add_losses(give->inputs[edge.target_input], dropped);
   add_edge_drops(run, index, dropped);
   return dropped;
 }
 
 CountsByCause lost_by_clock(const RunState& run, uint32_t clock) {
   CountsByCause lost;
-  const std::vector<plan::EdgePlan>& edges = run.epoch.plan.edges;
+  const std::vector<plan::EdgePlan>& edges = run.planned.plan.edges;
   for (uint32_t e = 0; e < edges.size(); ++e)
-    if (target_clock(run.epoch, edges[e]) == clock) add_counts(dropped_on(run, e), lost);
+    if (target_clock(run.planned, edges[e]) == clock) add_counts(dropped_on(run, e), lost);
   return lost;
 }
 
 void count_drops(const RunState& run, CountsByCause& dropped) {
-  for (uint32_t e = 0; e < run.epoch.plan.edges.size(); ++e) add_edge_drops(run, e, dropped);
-  for (const StepRun* step : run.epoch.step_runs)
+  for (uint32_t e = 0; e < run.planned.plan.edges.size(); ++e) add_edge_drops(run, e, dropped);
+  for (const StepRun* step : run.planned.step_runs)
     for (const InputRun& input : step->inputs) add_losses(input, dropped);
 }
 

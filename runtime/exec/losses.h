@@ -11,7 +11,7 @@
 namespace millrace::exec {
 
 class RunState;
-struct Epoch;
+struct PlanRun;
 struct GiveRun;
 
 using CountsByCause = std::map<std::string, uint64_t>;
@@ -19,9 +19,9 @@ using CountsByCause = std::map<std::string, uint64_t>;
 void add_drops(const Drops& drops, CountsByCause& dropped);
 void add_counts(const CountsByCause& counts, CountsByCause& sum);
 // The clock of the handler that an edge leads to; kNone: that is on another node.
-uint32_t target_clock(const Epoch& epoch, const plan::EdgePlan& edge);
+uint32_t target_clock(const PlanRun& planned, const plan::EdgePlan& edge);
 // The step that reads the edge, if it leads into a group.
-const GiveRun* give_of(const Epoch& epoch, const plan::EdgePlan& edge);
+const GiveRun* give_of(const PlanRun& planned, const plan::EdgePlan& edge);
 // All that the reader on an edge did not get.
 CountsByCause dropped_on(const RunState& run, uint32_t edge);
 // All that the readers of one clock did not get.

@@ -40,7 +40,7 @@ std::string missing_input(const StepRun& step, uint64_t ordinal) {
     const bool known = input.delay == 0 || step.pace->plan->kind == plan::PaceKind::clock;
     if (!input.output || !known || ordinal < input.delay) continue;
     const uint64_t at = ordinal - input.delay;
-    const StepRun* producer = step.run->epoch.step_runs[input.output->plan->step];
+    const StepRun* producer = step.run->planned.step_runs[input.output->plan->step];
     const bool unstamped = input.producer && !input.producer->settled(at);
     if (unstamped) return name_with_stream(*producer);
   }
@@ -56,8 +56,8 @@ std::string missing_feeds(const RunState& run, const PaceRun& pace) {
     if (feed.channel->count > 0 || feed.channel->closed) continue;
     words += words.empty() ? "" : " and ";
     if (feed.channel->from) words += "stage " + std::to_string(feed.channel->from->pace->plan->stage);
-    for (const plan::CrossingPlan& crossing : run.epoch.plan.crossings)
-      if (run.epoch.channels[crossing.channel].get() == feed.channel)
+    for (const plan::CrossingPlan& crossing : run.planned.plan.crossings)
+      if (run.planned.channels[crossing.channel].get() == feed.channel)
         words += crossing.name + (pace.feeds.size() > 1 ? " from " + crossing.node : "");
   }
   return words;
@@ -94,7 +94,7 @@ bool awaits_stream(const SegmentRun& segment) {
 
 // True if nothing is in flight here, and all that is missing is ticks from other nodes.
 bool waits_for_links_alone(const RunState& run) {
-  return std::all_of(run.epoch.segments.begin(), run.epoch.segments.end(), [&](const auto& segment) {
+  return std::all_of(run.planned.segments.begin(), run.planned.segments.end(), [&](const auto& segment) {
     if (segment->done.load() || awaits_stream(*segment)) return true;
     if (owes(*segment).first || segment->waiting_at.load()) return false;
     return !segment->head || (!has_full_window(*segment->pace) && !missing_feeds(run, *segment->pace).empty());
@@ -105,13 +105,13 @@ bool waits_for_links_alone(const RunState& run) {
 
 std::vector<std::string> waiting_lines(const RunState& run) {
   std::vector<std::string> lines;
-  for (const HandlerRun* step : run.epoch.called_outside) { // listed first: the others wait for these calls
+  for (const HandlerRun* step : run.planned.called_outside) { // listed first: the others wait for these calls
     const uint64_t tick = step->tick_outside.load(std::memory_order_relaxed);
     if (tick != HandlerRun::kNoCall)
       lines.push_back(name_with_stream(*step) + " is in " + function_of(*step) + " (tick " + std::to_string(tick) +
                       ")");
   }
-  for (const auto& segment : run.epoch.segments) {
+  for (const auto& segment : run.planned.segments) {
     if (segment->done.load()) continue;
     PaceRun& pace = *segment->pace;
     const std::string tick = words_of_ordinal(pace, segment->progress.load());
@@ -184,15 +184,15 @@ void Monitor::loop() {
 }
 
 void Monitor::watch_calls(int64_t now) {
-  const size_t segments = run_.epoch.segments.size();
-  watches_.resize(segments + run_.epoch.called_outside.size());
+  const size_t segments = run_.planned.segments.size();
+  watches_.resize(segments + run_.planned.called_outside.size());
   for (size_t s = 0; s < segments; ++s) {
-    const SegmentRun& segment = *run_.epoch.segments[s];
+    const SegmentRun& segment = *run_.planned.segments[s];
     watch_call(watches_[s], segment.inside.load(std::memory_order_relaxed),
                segment.progress.load(std::memory_order_relaxed), now);
   }
-  for (size_t a = 0; a < run_.epoch.called_outside.size(); ++a) {
-    const HandlerRun& step = *run_.epoch.called_outside[a];
+  for (size_t a = 0; a < run_.planned.called_outside.size(); ++a) {
+    const HandlerRun& step = *run_.planned.called_outside[a];
     const uint64_t tick = step.tick_outside.load(std::memory_order_relaxed);
     watch_call(watches_[segments + a], tick == HandlerRun::kNoCall ? nullptr : &step, tick, now);
     if (step.on.device) watches_[segments + a].moves = false; // a device has a patience of its own, device_patience_ns
@@ -282,7 +282,7 @@ void Monitor::tell(const std::string& line) const {
 // Notes when a segment last went on, whatever is called.
 void Monitor::watch_progress(int64_t now) {
   uint64_t progressed = 0;
-  for (const auto& segment : run_.epoch.segments) {
+  for (const auto& segment : run_.planned.segments) {
     const uint64_t progress = segment->progress.load(std::memory_order_relaxed);
     progressed += progress == UINT64_MAX ? 1'000'003 : progress;
   }
@@ -310,7 +310,7 @@ void Monitor::watch_movement(int64_t now) {
     const std::lock_guard lock(run_.instances_mutex);
     for (const auto& handler : run_.live.instances) inside = inside || (handler && handler->is_watched());
   }
-  for (const auto& pace : run_.epoch.paces) beat = beat || awaits_beat(*pace, now);
+  for (const auto& pace : run_.planned.paces) beat = beat || awaits_beat(*pace, now);
   if (progressed_at_ns_ == now || inside || beat) {
     moved_at_ns_ = now;
     idle_reported_ = false;
@@ -365,7 +365,7 @@ void Monitor::tell_waiting(int64_t now) {
 // Declares a device lost that finishes nothing while nothing else moves (semantics.md 4.9). Only the first such device,
 // because another may wait for it.
 void Monitor::give_up_hung_device(int64_t now) {
-  for (const auto& segment : run_.epoch.segments) {
+  for (const auto& segment : run_.planned.segments) {
     if (!waits_for_device(*segment)) continue;
     const uint32_t domain = segment->plan->domain;
     run_.devices[domain]->declare_lost("it has finished nothing for " + seconds(now - moved_at_ns_));
@@ -377,16 +377,16 @@ void Monitor::give_up_hung_device(int64_t now) {
 void Monitor::tell_progress(int64_t now) {
   if (!run_.options.on_progress) return;
   Progress progress;
-  for (const auto& pace : run_.epoch.paces) {
+  for (const auto& pace : run_.planned.paces) {
     if (pace->plan->kind != plan::PaceKind::clock) continue;
-    progress.ticks = std::max(progress.ticks, ticks_here(run_.epoch, pace->plan->clock));
+    progress.ticks = std::max(progress.ticks, ticks_here(run_.planned, pace->plan->clock));
     progress.late += pace->clock->late;
     progress.skipped += pace->clock->skipped;
     if (pace->clock->plan->rate.numerator > 0)
       progress.clock_hz = static_cast<double>(pace->clock->plan->rate.numerator) /
                           static_cast<double>(pace->clock->plan->rate.denominator);
   }
-  for (const plan::HandlerPlan& handler : run_.epoch.plan.handlers)
+  for (const plan::HandlerPlan& handler : run_.planned.plan.handlers)
     progress.ticks_expected = std::max(progress.ticks_expected, handler.facts.tick_count);
   if (run_.options.ticks_max) progress.ticks_expected = static_cast<int64_t>(run_.options.ticks_max);
   count_drops(run_, progress.dropped);

@@ -190,8 +190,8 @@ void give_current(StepRun& step, uint64_t ordinal, ChannelRun& channel) {
     return;
   }
   Slot& target = step.outputs[0]->at(ordinal) = Slot{};
-  if (channel.plan->initial_empty)
-    target.value = &step.run->epoch.empty_values[static_cast<size_t>(step.outputs[0] - step.run->epoch.outputs.data())];
+  const PlanRun& planned = step.run->planned;
+  if (channel.plan->initial_empty) target.value = &planned.empty_values[step.outputs[0] - planned.outputs.data()];
 }
 
 StepResult resolve_latest(ResolveRun& step, ChannelRun& channel, uint64_t ordinal, bool realtime) {

@@ -98,7 +98,7 @@ bool staged(const Slot& source) {
 bool issued(const BodyRun& step, uint64_t ordinal) {
   // Steps of the same region are submitted together with this one.
   const auto same_region = [&](uint32_t other) {
-    return step.on.region && step.run->epoch.plan.steps[other].region == step.plan->region;
+    return step.on.region && step.run->planned.plan.steps[other].region == step.plan->region;
   };
   for (const InputRun& input : step.inputs) {
     if (!input.output || same_region(input.output->plan->step)) continue;

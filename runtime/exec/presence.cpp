@@ -19,9 +19,9 @@ const Slot* read(StepRun& step, InputRun& input, uint64_t ordinal, Slot& room) {
   if (!input.output) return nullptr;
   const auto initial = [&]() -> const Slot* {
     if (!input.initial_empty) return nullptr;
-    const size_t output = static_cast<size_t>(input.output - step.run->epoch.outputs.data());
+    const size_t output = static_cast<size_t>(input.output - step.run->planned.outputs.data());
     room = Slot{};
-    room.value = &step.run->epoch.empty_values[output];
+    room.value = &step.run->planned.empty_values[output];
     return &room;
   };
   const auto [back, at] = look_back(step, input, ordinal);

@@ -80,7 +80,7 @@ std::vector<uint32_t> needed_by(const RegionRun& region, const BodyRun& step) {
       if (region.steps[s]->index == plan_step) needed.push_back(s);
   };
   for (const plan::StepInput& input : step.plan->inputs)
-    if (input.output != plan::kNone) add(step.run->epoch.plan.outputs[input.output].step);
+    if (input.output != plan::kNone) add(step.run->planned.plan.outputs[input.output].step);
   for (uint32_t before : step.plan->after) add(before);
   return needed;
 }
@@ -146,7 +146,7 @@ std::unique_ptr<device::Recording> record_runs(RegionRun& region, uint32_t slot)
 void find_border(RegionRun& region) {
   const RunState& run = *region.steps[0]->run;
   const auto is_inside = [&](uint32_t s) { // bodies only: the copies that are recorded with them count as outside
-    const plan::Step& step = run.epoch.plan.steps[s];
+    const plan::Step& step = run.planned.plan.steps[s];
     return step.region == region.steps[0]->plan->region && step.is<plan::HandlerStep>();
   };
   region.entries.clear();
@@ -159,14 +159,14 @@ void find_border(RegionRun& region) {
     bool waited_for = false;
     for (uint32_t o : step->plan->outputs) {
       bool read_outside = false;
-      for (uint32_t s = 0; s < run.epoch.plan.steps.size(); ++s)
-        for (const plan::StepInput& input : run.epoch.plan.steps[s].inputs)
+      for (uint32_t s = 0; s < run.planned.plan.steps.size(); ++s)
+        for (const plan::StepInput& input : run.planned.plan.steps[s].inputs)
           read_outside = read_outside || (input.output == o && !is_inside(s));
-      if (read_outside) region.exits.push_back({&const_cast<RunState&>(run).epoch.outputs[o], -1, -1, {}});
+      if (read_outside) region.exits.push_back({&const_cast<RunState&>(run).planned.outputs[o], -1, -1, {}});
       waited_for = waited_for || read_outside;
     }
-    for (uint32_t s = 0; s < run.epoch.plan.steps.size(); ++s)
-      for (uint32_t before : run.epoch.plan.steps[s].after)
+    for (uint32_t s = 0; s < run.planned.plan.steps.size(); ++s)
+      for (uint32_t before : run.planned.plan.steps[s].after)
         waited_for = waited_for || (before == step->index && !is_inside(s));
     if (waited_for) region.stamped.push_back(step);
   }

@@ -115,21 +115,21 @@ void add_domain(std::string& domains, const std::string& domain) {
 }
 
 void report_handlers(const RunState& run, Report& report) {
-  const Epoch& epoch = run.epoch;
+  const PlanRun& planned = run.planned;
   ByName<HandlerSum> sums;
-  for (uint32_t h = 0; h < epoch.plan.handlers.size(); ++h) {
-    const plan::HandlerPlan& handler = epoch.plan.handlers[h];
+  for (uint32_t h = 0; h < planned.plan.handlers.size(); ++h) {
+    const plan::HandlerPlan& handler = planned.plan.handlers[h];
     if (handler.step == plan::kNone) continue; // another node runs it
     const std::string name = graph::written_name(handler.name);
     HandlerSum& sum = sums[name];
     HandlerReport& out = sum.out;
     out.name = name;
     out.type = handler.type;
-    add_domain(out.domain, epoch.plan.domains[handler.domain].name);
+    add_domain(out.domain, planned.plan.domains[handler.domain].name);
     out.waits = handler.waits;
     ++sum.instances;
     sum.predicted_us += us(handler.cost_ns);
-    for (const HandlerRun* step : epoch.handlers) { // its lanes
+    for (const HandlerRun* step : planned.handlers) { // its lanes
       if (step->plan->handler() != h) continue;
       {
         const std::lock_guard lock(run.instances_mutex);
@@ -173,15 +173,15 @@ void report_handlers(const RunState& run, Report& report) {
 
 // `lost`: gets the values that the readers of each clock did not get.
 void report_edges(const RunState& run, Report& report, LostByClock& lost) {
-  const Epoch& epoch = run.epoch;
+  const PlanRun& planned = run.planned;
   ByName<EdgeReport> sums;
-  const WrittenEdges written(epoch);
-  for (const plan::EdgePlan& edge : epoch.plan.edges) {
+  const WrittenEdges written(planned);
+  for (const plan::EdgePlan& edge : planned.plan.edges) {
     EdgeReport out;
     std::tie(out.from, out.to) = written.names_of(edge);
     out.policy = policy_name(edge);
-    const uint32_t index = static_cast<uint32_t>(&edge - epoch.plan.edges.data());
-    for (const HandlerRun* step : epoch.handlers) { // its lanes
+    const uint32_t index = static_cast<uint32_t>(&edge - planned.plan.edges.data());
+    for (const HandlerRun* step : planned.handlers) { // its lanes
       if (step->index != edge.target_step) continue;
       const InputRun& input = step->inputs[edge.target_input];
       out.delivered += input.totals->delivered + step->life->flat_calls + launches_of(*step);
@@ -189,14 +189,14 @@ void report_edges(const RunState& run, Report& report, LostByClock& lost) {
       out.delivered -= input.totals->absent_at_fence;
       out.empty += input.totals->absent_at_fence;
     }
-    if (const GiveRun* give = give_of(epoch, edge)) {
+    if (const GiveRun* give = give_of(planned, edge)) {
       const InputTotals& totals = *give->inputs[edge.target_input].totals;
       out.delivered += totals.delivered - totals.dropped_late;
       for (const SingleWriter<uint64_t>& count : totals.empty) out.empty += count;
       out.empty += totals.dropped_late;
     }
     out.dropped = dropped_on(run, index);
-    for (const auto& channel : epoch.channels) {
+    for (const auto& channel : planned.channels) {
       const auto& edges = channel->plan->edges;
       if (std::find(edges.begin(), edges.end(), index) == edges.end()) continue;
       if (channel->plan->kind == plan::ChannelKind::align) {
@@ -206,7 +206,7 @@ void report_edges(const RunState& run, Report& report, LostByClock& lost) {
       const std::lock_guard lock(channel->mutex);
       out.empty += channel->left_out;
     }
-    if (const uint32_t clock = target_clock(epoch, edge); clock != plan::kNone) add_counts(out.dropped, lost[clock]);
+    if (const uint32_t clock = target_clock(planned, edge); clock != plan::kNone) add_counts(out.dropped, lost[clock]);
     // Another policy makes another edge between the same two ports.
     EdgeReport& sum = sums[out.from + " " + out.to + " " + out.policy];
     out.delivered += sum.delivered;
@@ -220,10 +220,10 @@ void report_edges(const RunState& run, Report& report, LostByClock& lost) {
 }
 
 void report_devices(const RunState& run, Report& report) {
-  const Epoch& epoch = run.epoch;
-  for (const auto& region : epoch.regions) {
+  const PlanRun& planned = run.planned;
+  for (const auto& region : planned.regions) {
     RegionReport out;
-    out.domain = epoch.plan.domains[region->plan->domain].name;
+    out.domain = planned.plan.domains[region->plan->domain].name;
     for (const BodyRun* step : region->steps) out.handlers.push_back(name_now(run, *step->handler));
     out.launches = region->replays;
     out.one_by_one = region->streamed;
@@ -233,22 +233,22 @@ void report_devices(const RunState& run, Report& report) {
     report.regions.push_back(out);
   }
   for (uint32_t d = RunState::kFirstAccelerator; d < run.devices.size(); ++d) {
-    DeviceReport out{epoch.plan.domains[d].name, run.devices[d]->gauges(), run.devices[d]->driver_calls()};
+    DeviceReport out{planned.plan.domains[d].name, run.devices[d]->gauges(), run.devices[d]->driver_calls()};
     if (!out.gauges.empty() || !out.driver_calls.empty()) report.devices.push_back(out);
   }
 }
 
 void report_transfers(const RunState& run, Report& report) {
-  const Epoch& epoch = run.epoch;
-  for (const plan::TransferPlan& transfer : epoch.plan.transfers) {
-    const auto& step = as<CopyRun>(*epoch.step_runs[transfer.step]);
+  const PlanRun& planned = run.planned;
+  for (const plan::TransferPlan& transfer : planned.plan.transfers) {
+    const auto& step = as<CopyRun>(*planned.step_runs[transfer.step]);
     TransferReport out;
     out.from = transfer.route.front();
     out.to = transfer.route.back();
     const uint32_t clock = step.pace->plan->clock;
     for (uint32_t e : transfer.edges)
       out.edge += (out.edge.empty() ? "" : ", ") +
-                  as_now(run, clock, epoch.plan.edges[e].from + " → " + epoch.plan.edges[e].to);
+                  as_now(run, clock, planned.plan.edges[e].from + " → " + planned.plan.edges[e].to);
     out.count = step.copies;
     out.bytes = step.bytes_copied;
     out.sampled = step.times.count();
@@ -260,8 +260,8 @@ void report_transfers(const RunState& run, Report& report) {
 }
 
 void report_crossings(const RunState& run, Report& report) {
-  for (const plan::CrossingPlan& crossing : run.epoch.plan.crossings) {
-    ChannelRun& channel = *run.epoch.channels[crossing.channel];
+  for (const plan::CrossingPlan& crossing : run.planned.plan.crossings) {
+    ChannelRun& channel = *run.planned.channels[crossing.channel];
     CrossingReport out{crossing.name, crossing.node, crossing.departs};
     const std::lock_guard lock(channel.mutex);
     out.parcels = channel.parcels;
@@ -281,21 +281,21 @@ struct PathSum {
 };
 
 void report_paths(const RunState& run, Report& report) {
-  const Epoch& epoch = run.epoch;
+  const PlanRun& planned = run.planned;
   ByName<PathSum> sums;
-  for (const plan::PredictedPath& path : epoch.sinks) {
-    const std::string sink = graph::written_name(epoch.plan.steps[path.sink].name);
+  for (const plan::PredictedPath& path : planned.sinks) {
+    const std::string sink = graph::written_name(planned.plan.steps[path.sink].name);
     auto& [out, latency, first, error] = sums[sink];
     out.sink = sink;
     out.predicted_us = std::max(out.predicted_us, path.us); // the longest of instances
     out.unknown_costs = std::max(out.unknown_costs, path.unknown);
-    for (const HandlerRun* step : epoch.handlers) { // its lanes
+    for (const HandlerRun* step : planned.handlers) { // its lanes
       if (step->index != path.sink) continue;
       latency.merge(step->sink_latency->times);
       first = std::max(first, step->sink_latency->first_ns.get());
       error = std::max(error, step->sink_latency->error_ns.get());
-      const uint32_t home = epoch.plan.home_of(step->pace->plan->clock);
-      if (home != step->pace->plan->node) out.home = epoch.plan.nodes[home];
+      const uint32_t home = planned.plan.home_of(step->pace->plan->clock);
+      if (home != step->pace->plan->node) out.home = planned.plan.nodes[home];
     }
   }
   for (auto& [out, latency, first, error] : sums.entries()) {
@@ -311,15 +311,17 @@ void report_paths(const RunState& run, Report& report) {
 }
 
 void report_segments(const RunState& run, Report& report) {
-  const Epoch& epoch = run.epoch;
-  report.cut_again = epoch.second_cut != nullptr;
-  for (const plan::Segment& segment : epoch.second_cut ? epoch.second_cut->segments : epoch.plan.segments) {
+  const PlanRun& planned = run.planned;
+  report.revision = planned.revision;
+  report.cut_again = planned.second_cut != nullptr;
+  for (const plan::Segment& segment : planned.second_cut ? planned.second_cut->segments : planned.plan.segments) {
     if (segment.lane > 0) continue;
     SegmentReport out;
-    out.domain = epoch.plan.domains[segment.domain].name;
+    out.domain = planned.plan.domains[segment.domain].name;
     for (uint32_t s : segment.steps)
-      if (epoch.plan.steps[s].called())
-        out.handlers.push_back(as_now(run, epoch.plan.paces[epoch.plan.steps[s].pace].clock, epoch.plan.steps[s].name));
+      if (planned.plan.steps[s].called())
+        out.handlers.push_back(
+            as_now(run, planned.plan.paces[planned.plan.steps[s].pace].clock, planned.plan.steps[s].name));
     report.segments.push_back(std::move(out));
   }
 }
@@ -327,13 +329,13 @@ void report_segments(const RunState& run, Report& report) {
 } // namespace
 
 Report make_report(const RunState& run) {
-  const Epoch& epoch = run.epoch;
-  const std::lock_guard lock(epoch.cut_mutex);
+  const PlanRun& planned = run.planned;
+  const std::lock_guard lock(planned.cut_mutex);
   Report report;
   Histogram latencies;
-  for (const auto& pace : epoch.paces) {
+  for (const auto& pace : planned.paces) {
     if (pace->plan->kind != plan::PaceKind::clock) continue;
-    report.ticks_run += ticks_here(epoch, pace->plan->clock);
+    report.ticks_run += ticks_here(planned, pace->plan->clock);
     report.ticks_late += pace->clock->late;
     report.ticks_skipped += pace->clock->skipped;
     latencies.merge(latencies_of(*pace));
@@ -358,14 +360,14 @@ Report make_report(const RunState& run) {
             });
   report_paths(run, report);
   report_segments(run, report);
-  for (size_t r = 0; r < epoch.rings.size(); ++r) {
-    PoolReport& pool = report.pools[epoch.plan.domains[epoch.plan.rings[r].domain].name];
-    const uint64_t block = memory::block_bytes(epoch.plan.rings[r].capacity);
-    pool.steady_allocations = run.devices[epoch.plan.rings[r].domain]->steady_allocations();
-    pool.allocated_bytes += block * epoch.rings[r]->length();
-    pool.high_water_bytes += block * epoch.rings[r]->high_water();
-    for (uint32_t b = 0; b < epoch.rings[r]->length(); ++b)
-      pool.held_blocks += epoch.rings[r]->block(b).holds.load(std::memory_order_relaxed) > 0;
+  for (size_t r = 0; r < planned.rings.size(); ++r) {
+    PoolReport& pool = report.pools[planned.plan.domains[planned.plan.rings[r].domain].name];
+    const uint64_t block = memory::block_bytes(planned.plan.rings[r].capacity);
+    pool.steady_allocations = run.devices[planned.plan.rings[r].domain]->steady_allocations();
+    pool.allocated_bytes += block * planned.rings[r]->length();
+    pool.high_water_bytes += block * planned.rings[r]->high_water();
+    for (uint32_t b = 0; b < planned.rings[r]->length(); ++b)
+      pool.held_blocks += planned.rings[r]->block(b).holds.load(std::memory_order_relaxed) > 0;
   }
   return report;
 }

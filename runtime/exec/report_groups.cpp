@@ -53,12 +53,12 @@ void report_late(const RunState& run, const GroupRun& group, GroupReport& out) {
 
 std::vector<GroupReport> report_groups(const RunState& run) {
   std::vector<GroupReport> groups;
-  for (const auto& group : run.epoch.groups) {
+  for (const auto& group : run.planned.groups) {
     const plan::GroupPlan& plan = *group->plan;
     GroupReport out;
     out.name = plan.name;
     out.set = plan.set;
-    for (const uint32_t h : plan.handlers) out.handlers.push_back(run.epoch.plan.handlers[h].name);
+    for (const uint32_t h : plan.handlers) out.handlers.push_back(run.planned.plan.handlers[h].name);
     out.rule = word_of(plan.rule);
     out.items_max = plan.items_max;
     out.in_flight = plan.in_flight;

@@ -19,8 +19,8 @@ double us_of(int64_t ns) { return static_cast<double>(ns) / 1000.0; }
 // The paces of the clock that have steps on this node.
 std::vector<const PaceRun*> paces_here(const RunState& run, uint32_t clock) {
   std::vector<const PaceRun*> paces;
-  for (const auto& pace : run.epoch.paces)
-    if (pace->plan->clock == clock && pace->plan->node == run.epoch.plan.node) paces.push_back(pace.get());
+  for (const auto& pace : run.planned.paces)
+    if (pace->plan->clock == clock && pace->plan->node == run.planned.plan.node) paces.push_back(pace.get());
   return paces;
 }
 
@@ -39,15 +39,15 @@ CountsByCause since(const CountsByCause& before, const CountsByCause& now) {
 
 Histogram latencies_of(const PaceRun& pace) {
   Histogram latencies;
-  for (const auto& segment : pace.run->epoch.segments)
+  for (const auto& segment : pace.run->planned.segments)
     if (segment->pace == &pace) latencies.merge(segment->latencies);
   return latencies;
 }
 
 std::vector<StreamReport> report_streams(const RunState& run, const LostByClock& lost) {
-  const plan::Plan& plan = run.epoch.plan;
+  const plan::Plan& plan = run.planned.plan;
   std::vector<StreamReport> streams;
-  for (const auto& pace : run.epoch.paces) {
+  for (const auto& pace : run.planned.paces) {
     const plan::Clock& clock = plan.clocks[pace->plan->clock];
     if (pace->plan->kind != plan::PaceKind::clock || clock.set.empty()) continue;
     const std::vector<const PaceRun*> here = paces_here(run, pace->plan->clock);
@@ -64,7 +64,7 @@ std::vector<StreamReport> report_streams(const RunState& run, const LostByClock&
       if (is_vacant && !state.seat.is_awaited && state.seat.left.load() != Left::by_itself) continue;
       is_awaited = state.seat.is_awaited;
       out.name = state.seat.name;
-      out.ticks = ticks_here(run.epoch, pace->plan->clock) - state.seat.ticks_before;
+      out.ticks = ticks_here(run.planned, pace->plan->clock) - state.seat.ticks_before;
       out.late = state.late - state.seat.late_before;
       out.skipped = state.skipped - state.seat.skipped_before;
       out.restarts = state.restarts - state.seat.restarts_before;
@@ -98,7 +98,7 @@ std::vector<StreamReport> report_streams(const RunState& run, const LostByClock&
 const Error* error_of_all_streams(const RunState& run) {
   // No stream comes or goes any more, so what places say is read without their lock.
   std::map<std::string, std::pair<const Error*, bool>> sets; // the first error, and whether all have one
-  const plan::Plan& plan = run.epoch.plan;
+  const plan::Plan& plan = run.planned.plan;
   for (uint32_t c = 0; c < run.clocks.size(); ++c) {
     const ClockRun* const clock = run.clocks[c].get();
     const bool is_free = clock->seat.vacant.load() && clock->seat.left.load() != Left::by_itself;

@@ -53,7 +53,7 @@ bool Run::is_stuck() const { return state_->has_stuck_devices(); }
 void Run::start() {
   RunState& run = *state_;
   std::vector<plugin::Instance*> started;
-  for (const HandlerRun* step : run.epoch.handlers) {
+  for (const HandlerRun* step : run.planned.handlers) {
     const bool begins_later = step->pace->clock->plan->begins_later() && !step->handler->stream.empty();
     if (begins_later) continue; // it starts with its stream
     if (step->instance->start() == MR_OK) {
@@ -63,21 +63,22 @@ void Run::start() {
     }
     const Error error =
         plan::refusal(code::start_failed, step->plan->name + " (" + step->handler->type + ") could not start: ",
-                      plan::declared_of(run.epoch.plan, run.epoch.graph, step->plan->handler()),
-                      run.epoch.plan.type_of(*step->plan), step->instance->error());
+                      plan::declared_of(run.planned.plan, run.planned.graph, step->plan->handler()),
+                      run.planned.plan.type_of(*step->plan), step->instance->error());
     for (plugin::Instance* instance : started) instance->stop();
     throw Failure(error);
   }
   for (const AppliedChange& scripted : run.options.script) {
     uint32_t handler = 0;
-    while (handler < run.epoch.plan.handlers.size() && run.epoch.plan.handlers[handler].name != scripted.change.handler)
+    while (handler < run.planned.plan.handlers.size() &&
+           run.planned.plan.handlers[handler].name != scripted.change.handler)
       ++handler;
-    if (handler == run.epoch.plan.handlers.size())
+    if (handler == run.planned.plan.handlers.size())
       throw Failure(code::unknown_handler, "the script changes " + scripted.change.handler + ", which is no handler");
     run.requested.push_back({handler, scripted.change.param, scripted.change.text, scripted.tick});
     run.changes_waiting = true;
   }
-  for (auto& region : run.epoch.regions) {
+  for (auto& region : run.planned.regions) {
     const plugin::UnderWayScope here({&name_call_outside, region->steps[0]});
     record_region(*region);
     if (run.options.measure_bodies) measure_empty_span(*region);
@@ -90,8 +91,8 @@ void Run::start() {
   threads_->begin_ns.store(run.trace_begin_ns);
   run.trace_begin_ticks = run.trace_now();
   threads_->started = true;
-  for (const HandlerRun* step : run.epoch.handlers)
-    if (step->on.device && !step->on.enqueuing) run.epoch.called_outside.push_back(step);
+  for (const HandlerRun* step : run.planned.handlers)
+    if (step->on.device && !step->on.enqueuing) run.planned.called_outside.push_back(step);
   if (run.is_virtual) return; // wait() runs it
   try {
     start_threads();
@@ -108,7 +109,7 @@ void Run::start_threads() {
     for (SourceState& source : clock->sources)
       if (source.step->handler->waits) {
         source.step->trace = &run.add_trace(source.step->plan->name + " reads");
-        run.epoch.called_outside.push_back(source.step);
+        run.planned.called_outside.push_back(source.step);
         source.reader = std::make_shared<Reader>(*source.step, !clock->plan->begins_later());
       }
   threads_->monitor.start();
@@ -144,8 +145,8 @@ Result Run::wait() {
   threads_->end_ns.store(run.now_ns() - after_end_ns);
   for (device::Device* device : run.devices) device->steady(false);
   run.release_all_blocks();
-  for (auto& ring : run.epoch.rings) ring->retire_all(); // foreign memory goes back before its handler stops
-  for (HandlerRun* step : run.epoch.handlers)
+  for (auto& ring : run.planned.rings) ring->retire_all(); // foreign memory goes back before its handler stops
+  for (HandlerRun* step : run.planned.handlers)
     if (!RunState::is_given_up(*step) && step->life->is_started && step->instance->stop() != MR_OK)
       run.fail(*step, step->segment->ordinal, step->instance->error());
   threads_->started = false;
@@ -186,9 +187,9 @@ void Run::stop() {
 }
 
 bool Run::have_clocks_ended() const {
-  const auto& paces = state_->epoch.paces;
+  const auto& paces = state_->planned.paces;
   return std::all_of(paces.begin(), paces.end(), [&](const auto& pace) {
-    const bool is_home = pace->plan->kind == plan::PaceKind::clock && pace->plan->node == state_->epoch.plan.node;
+    const bool is_home = pace->plan->kind == plan::PaceKind::clock && pace->plan->node == state_->planned.plan.node;
     return !is_home || pace->ended.load();
   });
 }
@@ -228,7 +229,7 @@ void Run::set(const std::vector<ParamChange>& changes, const ChangesTaken& on_ta
   if (on_taken) ask_for(run, checked, on_taken);
   {
     const std::lock_guard lock(run.changes_mutex);
-    if (run.epoch.plan.is_over_nodes()) require_goes_over_links(run, checked);
+    if (run.planned.plan.is_over_nodes()) require_goes_over_links(run, checked);
     run.requested.insert(run.requested.end(), checked.begin(), checked.end());
     run.changes_waiting.store(!run.requested.empty());
   }
@@ -241,7 +242,7 @@ std::vector<HomeChanges> Run::by_home(const std::vector<ParamChange>& changes) c
 }
 
 std::vector<std::string> Run::nodes_of(const std::vector<ParamChange>& changes) const {
-  const plan::Plan& plan = state_->epoch.plan;
+  const plan::Plan& plan = state_->planned.plan;
   std::set<uint32_t> nodes;
   for (const RunState::Change& change : check_changes(*state_, changes))
     nodes.insert(plan.handlers[change.handler].node);
@@ -267,21 +268,22 @@ std::vector<AppliedChange> Run::changes() const {
   const std::lock_guard lock(state_->changes_mutex);
   std::vector<AppliedChange> applied;
   for (const RunState::Change& change : state_->changes)
-    applied.push_back({change.at_index, {state_->epoch.plan.handlers[change.handler].name, change.param, change.text}});
+    applied.push_back(
+        {change.at_index, {state_->planned.plan.handlers[change.handler].name, change.param, change.text}});
   return applied;
 }
 
 TraceOfRun Run::trace() const {
   const RunState& run = *state_;
   TraceOfRun traced;
-  traced.name = run.epoch.graph.name;
+  traced.name = run.planned.graph.name;
   traced.begin_ns = run.trace_begin_ns;
   TraceClock line;
   line.begin(run.trace_begin_ticks, run.trace_begin_ns);
   line.end(run.trace_now(), run.now_ns());
   for (const auto& ring : run.traces) add_track(*ring, line, traced);
-  for (const plan::Step& step : run.epoch.plan.steps) traced.steps.push_back(step.name);
-  for (const plan::Clock& clock : run.epoch.plan.clocks) traced.clocks.push_back(clock.name);
+  for (const plan::Step& step : run.planned.plan.steps) traced.steps.push_back(step.name);
+  for (const plan::Clock& clock : run.planned.plan.clocks) traced.clocks.push_back(clock.name);
   return traced;
 }
 
@@ -290,7 +292,7 @@ void Run::write_trace(std::ostream& out) const { millrace::write_trace({trace()}
 uint64_t Run::ticks() const {
   uint64_t ticks = 0;
   for (uint32_t clock = 0; clock < state_->clocks.size(); ++clock)
-    ticks = std::max(ticks, ticks_here(state_->epoch, clock));
+    ticks = std::max(ticks, ticks_here(state_->planned, clock));
   return ticks;
 }
 

@@ -87,6 +87,7 @@ struct FailureRecord {
 inline constexpr int64_t kAtFirstLook = INT64_MIN;
 
 struct RunOptions {
+  uint32_t revision = 0;              // the plan's number, for the report: a program may run one plan after another
   uint64_t ticks_max = 0;             // 0: until the sources end
   int64_t duration_ns = 0;            // counted from begin_ns; 0: no limit
   int64_t spin_ns = 50'000;           // a worker with nothing to do spins this long before it sleeps

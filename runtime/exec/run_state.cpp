@@ -29,18 +29,19 @@ constexpr std::chrono::milliseconds kStuckAfter{500};
 
 } // namespace
 
-Epoch::Epoch(const plan::Plan& the_plan, const graph::Graph& the_graph) : plan(the_plan), graph(the_graph) {}
-Epoch::~Epoch() = default;
+PlanRun::PlanRun(const plan::Plan& the_plan, const graph::Graph& the_graph, uint32_t the_revision)
+    : plan(the_plan), graph(the_graph), revision(the_revision) {}
+PlanRun::~PlanRun() = default;
 
 RunState::RunState(const plan::Plan& the_plan, const graph::Graph& the_graph, plan::Handlers& the_handlers,
                    std::vector<device::Device*> the_devices, const RunOptions& the_options)
-    : epoch(the_plan, the_graph),
+    : planned(the_plan, the_graph, the_options.revision),
       live(the_handlers),
       options(the_options),
       devices(std::move(the_devices)),
       wakeup(the_plan.threads),
       begin_ns_(the_options.begin_ns) {
-  const plan::Plan& plan = epoch.plan;
+  const plan::Plan& plan = planned.plan;
   MR_ASSERT(options.begin_ns == kAtFirstLook || options.begin_ns >= 0, "a run cannot begin at a negative time");
   time = &monotonic;
   if (options.virtual_time) time = options.virtual_time;
@@ -77,8 +78,8 @@ void RunState::fail(HandlerRun& step, uint64_t index, const std::string& sentenc
   if (step.plan->is<plan::SourceStep>()) index = step.pace->admitted.load(std::memory_order_acquire);
   const std::string begins =
       name_now(*this, *step.handler) + " (" + step.handler->type + ") failed at tick " + std::to_string(index) + ": ";
-  const graph::Handler& declared = plan::declared_of(epoch.plan, epoch.graph, step.plan->handler());
-  Error error = plan::refusal(code::handler_failed, begins, declared, epoch.plan.type_of(*step.plan), sentence);
+  const graph::Handler& declared = plan::declared_of(planned.plan, planned.graph, step.plan->handler());
+  Error error = plan::refusal(code::handler_failed, begins, declared, planned.plan.type_of(*step.plan), sentence);
   const bool is_outside = declared.stream.empty(); // it may be on a stream's clock all the same
   is_outside ? fail(std::move(error), step.pace->plan->clock, index) : fail_clock(std::move(error), *step.pace, index);
 }
@@ -160,7 +161,7 @@ TraceRing& RunState::add_trace(const std::string& name) {
 TraceRing& RunState::trace_of(const device::Stream& stream, const plan::Step& step) {
   static constexpr const char* kKinds[] = {" compute", " copies in", " copies out", " peer copies"};
   const bool is_own = stream.kind == device::StreamKind::compute && &stream != compute[step.domain];
-  const std::string name = epoch.plan.domains[step.domain].name + kKinds[static_cast<size_t>(stream.kind)] +
+  const std::string name = planned.plan.domains[step.domain].name + kKinds[static_cast<size_t>(stream.kind)] +
                            (is_own ? " of " + step.name : "");
   for (const auto& ring : traces)
     if (ring->name() == name) return *ring;
@@ -203,7 +204,7 @@ void RunState::watch_device(uint32_t d) {
   const device::DeviceStatus status = devices[d]->status();
   if (status.ok()) return;
   const std::string what = " is lost: " + status.sentence + submissions[d]->under_way(*this, *devices[d]);
-  fail(Error{code::device_lost, epoch.plan.domains[d].name + what, {}, {}, "", ""}, 0, kWholeRun);
+  fail(Error{code::device_lost, planned.plan.domains[d].name + what, {}, {}, "", ""}, 0, kWholeRun);
 }
 
 void RunState::await_devices() {
@@ -222,12 +223,12 @@ void RunState::await_devices() {
 }
 
 void RunState::release_all_blocks() {
-  for (auto& channel : epoch.channels) release_channel(*channel);
-  for (HandlerRun* step : epoch.handlers) {
+  for (auto& channel : planned.channels) release_channel(*channel);
+  for (HandlerRun* step : planned.handlers) {
     if (std::exchange(step->calling, false)) settle_call(*step, step->segment->ordinal); // it was left in the middle
     flush_pending(*step); // from here on publish() refuses, whichever thread still tries
   }
-  for (auto& step : epoch.steps) {
+  for (auto& step : planned.steps) {
     for (InputRun& input : step->inputs) {
       release(input.last);
       for (Slot& kept : input.kept) release(kept);
@@ -239,7 +240,7 @@ void RunState::release_all_blocks() {
       if (source.has_next) release_all(source.next);
     }
   }
-  for (auto& pace : epoch.paces) {
+  for (auto& pace : planned.paces) {
     for (OutputRun* output : pace->held_outputs)
       for (uint64_t at = 0; at <= output->mask; ++at) release(output->cells[at].slot);
   }

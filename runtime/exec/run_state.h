@@ -1,5 +1,5 @@
-// A run owns all that outlives a plan, and the epoch of the plan that it carries out now (epoch.h). build.h makes it,
-// run.h drives it. The words that say which thread writes a field are those of state.h.
+// A run owns all that outlives a plan, and the plan that it carries out now (plan_run.h). build.h makes it, run.h
+// drives it. The words that say which thread writes a field are those of state.h.
 #pragma once
 
 #include <atomic>
@@ -17,7 +17,7 @@
 #include "device/sim/access_guard.h"
 #include "exec/cluster.h"
 #include "exec/crossing.h"
-#include "exec/epoch.h"
+#include "exec/plan_run.h"
 #include "exec/run.h"
 #include "exec/submissions.h"
 #include "observe/trace.h"
@@ -33,8 +33,8 @@ class RunState {
            std::vector<device::Device*> devices, const RunOptions& options);
   ~RunState();
 
-  // A run has one epoch so far: plans do not change yet while it goes on.
-  Epoch epoch;
+  // A run has one plan so far: plans do not change yet while it goes on.
+  PlanRun planned;
 
   // built
   plan::Handlers& live;
@@ -183,7 +183,7 @@ class RunState {
   bool has_stuck_devices() const;
   Wakeup wakeup; // any thread rings
 
-  bool finished() const { return epoch.segments_left.load(std::memory_order_acquire) == 0; }
+  bool finished() const { return planned.segments_left.load(std::memory_order_acquire) == 0; }
 
  private:
   std::atomic<int64_t> begin_ns_; // built, or head: of the first clock that begins

@@ -22,12 +22,12 @@ namespace {
 
 Error run_is_over() { return {code::no_place, "the run is over", {}, {}, "", ""}; }
 
-const plan::Clock& clock_of(const RunState& run, uint32_t clock) { return run.epoch.plan.clocks[clock]; }
+const plan::Clock& clock_of(const RunState& run, uint32_t clock) { return run.planned.plan.clocks[clock]; }
 
 // The handlers of the stream, its sources first, as the plan has them. Not those outside that are on its clock.
 template <class Function>
 void for_each_handler(PaceRun& pace, Function&& function) {
-  for (HandlerRun* step : pace.run->epoch.handlers)
+  for (HandlerRun* step : pace.run->planned.handlers)
     if (step->pace->clock == pace.clock && !step->handler->stream.empty()) function(*step);
 }
 
@@ -38,7 +38,7 @@ void give_instance(RunState& run, uint32_t handler, std::unique_ptr<plugin::Inst
   std::swap(run.live.instances[handler], given);
   life.instance = run.live.instances[handler].get();
   life.changes_seen = run.changes_admitted.load();
-  for (HandlerRun* step : run.epoch.handlers)
+  for (HandlerRun* step : run.planned.handlers)
     if (step->life == &life) take_instance(run, *step);
 }
 
@@ -72,7 +72,7 @@ bool is_being_made(const SeatRun& seat) {
 
 // True if the clock admits no tick any more.
 bool has_ended(const RunState& run, uint32_t clock) {
-  return run.epoch.paces[clock]->ended.load(std::memory_order_acquire); // a clock's own pace has its number
+  return run.planned.paces[clock]->ended.load(std::memory_order_acquire); // a clock's own pace has its number
 }
 
 // The seat is no more kept for the stream. Called under the lock.
@@ -92,7 +92,7 @@ void wake_seats(RunState& run, const std::string& set) {
   for (uint32_t c = 0; c < run.clocks.size(); ++c) {
     if (clock_of(run, c).set != set || !run.clocks[c]->seat.vacant.load()) continue;
     run.clocks[c]->rests.store(false);
-    run.notify(*run.epoch.paces[c]); // a clock's own pace has its number
+    run.notify(*run.planned.paces[c]); // a clock's own pace has its number
   }
 }
 
@@ -159,7 +159,7 @@ void come(RunState& run, uint32_t clock, NewStream stream) {
     seat.asked.store(true);
   }
   run.clocks[clock]->rests.store(false);
-  run.notify(*run.epoch.paces[clock]);
+  run.notify(*run.planned.paces[clock]);
 }
 
 void go(RunState& run, const std::string& set, const std::string& name, StreamDone done) {
@@ -196,7 +196,7 @@ void go(RunState& run, const std::string& set, const std::string& name, StreamDo
       clock.halted.store(true);
     }
     clock.rests.store(false); // its head may wait until it begins anew
-    run.notify(*run.epoch.paces[c]);
+    run.notify(*run.planned.paces[c]);
     return;
   }
   throw Failure(Error{code::unknown_stream,

@@ -38,9 +38,9 @@ bool is_ending(const PaceRun& pace) {
 }
 
 bool has_measured_enough(const RunState& run) {
-  for (const auto& pace : run.epoch.paces)
+  for (const auto& pace : run.planned.paces)
     if (pace->admitted.load(std::memory_order_relaxed) >= kTicksMax) return true;
-  for (const HandlerRun* step : run.epoch.handlers) {
+  for (const HandlerRun* step : run.planned.handlers) {
     if (is_ending(*step->pace)) continue;
     const bool guessed = step->segment->plan->lane == 0 && !step->on.device && step->handler->cost_ns == 0;
     if (guessed && step->life->calls() < kCallsWanted) return false;
@@ -51,8 +51,8 @@ bool has_measured_enough(const RunState& run) {
 // The measured costs by handler; the first lane speaks for the others. In virtual time a call may take no time at all,
 // and that counts as measured.
 std::vector<int64_t> measured_costs(const RunState& run) {
-  std::vector<int64_t> costs(run.epoch.plan.handlers.size(), 0);
-  for (const HandlerRun* step : run.epoch.handlers) {
+  std::vector<int64_t> costs(run.planned.plan.handlers.size(), 0);
+  for (const HandlerRun* step : run.planned.handlers) {
     if (step->segment->plan->lane > 0) continue;
     Histogram times;
     times.merge(step->times);
@@ -70,15 +70,16 @@ std::set<std::vector<uint32_t>> steps_of(const std::vector<plan::Segment>& segme
 
 bool ending(const RunState& run) {
   if (run.stopping.load() || run.failing.load() || run.abort.load()) return true;
-  return std::all_of(run.epoch.paces.begin(), run.epoch.paces.end(), [](const auto& pace) { return is_ending(*pace); });
+  return std::all_of(run.planned.paces.begin(), run.planned.paces.end(),
+                     [](const auto& pace) { return is_ending(*pace); });
 }
 
 // By segment of the plan: true if it stays as it is, whatever its steps cost.
 std::vector<bool> segments_that_stay(const RunState& run) {
-  const Epoch& epoch = run.epoch;
+  const PlanRun& planned = run.planned;
   std::vector<bool> stays;
-  for (const plan::Segment& segment : epoch.plan.segments)
-    stays.push_back(!plan::moves(epoch.plan, segment) || is_ending(*epoch.paces[segment.pace]));
+  for (const plan::Segment& segment : planned.plan.segments)
+    stays.push_back(!plan::moves(planned.plan, segment) || is_ending(*planned.paces[segment.pace]));
   return stays;
 }
 
@@ -96,10 +97,10 @@ struct Loose {
 };
 
 std::vector<Loose> loose_steps(const RunState& run, const std::vector<bool>& stays) {
-  const Epoch& epoch = run.epoch;
-  std::vector<Loose> loose(epoch.plan.steps.size());
-  for (const auto& segment : epoch.segments) {
-    const auto number = static_cast<uint32_t>(segment->plan - epoch.plan.segments.data());
+  const PlanRun& planned = run.planned;
+  std::vector<Loose> loose(planned.plan.steps.size());
+  for (const auto& segment : planned.segments) {
+    const auto number = static_cast<uint32_t>(segment->plan - planned.plan.segments.data());
     if (stays[number]) continue;
     for (size_t i = 0; i < segment->steps.size(); ++i)
       loose[segment->steps[i]->index] = {segment->steps[i], next_of(*segment, i), number};
@@ -123,7 +124,7 @@ std::optional<size_t> through_of(const std::vector<Loose>& loose, const plan::Se
 // marked in `stays`.
 plan::Cut possible_cut(const RunState& run, const std::vector<int64_t>& costs_ns, std::vector<bool>& stays) {
   for (;;) {
-    plan::Cut cut = plan::cut_again(run.epoch.plan, costs_ns, stays);
+    plan::Cut cut = plan::cut_again(run.planned.plan, costs_ns, stays);
     const std::vector<Loose> loose = loose_steps(run, stays);
     bool possible = true;
     for (const plan::Segment& planned : cut.segments) {
@@ -138,10 +139,10 @@ plan::Cut possible_cut(const RunState& run, const std::vector<int64_t>& costs_ns
 // Stops measuring the ticks in flight: a measured tick counts the segments that end it, and the cut changes their
 // number.
 void measure_none(RunState& run) {
-  for (auto& pace : run.epoch.paces)
+  for (auto& pace : run.planned.paces)
     for (uint64_t place = 0; place <= pace->mask; ++place)
       pace->latency[place].ordinal.store(UINT64_MAX, std::memory_order_relaxed);
-  for (auto& segment : run.epoch.segments) segment->measured = false;
+  for (auto& segment : run.planned.segments) segment->measured = false;
 }
 
 // Gives the segment these steps; it goes on from where they stand.
@@ -166,49 +167,49 @@ void give_steps(SegmentRun& segment, const plan::Segment& planned, const std::ve
 // Moves the steps to the segments of the new cut. A segment whose first step also begins a segment of the new cut stays
 // the same object. So a source stays with the head that the thread of its reader knows.
 void move_steps(RunState& run, plan::Cut cut, const std::vector<Loose>& loose) {
-  Epoch& epoch = run.epoch;
-  const std::lock_guard lock(epoch.cut_mutex);
-  epoch.second_cut = std::make_unique<const plan::Cut>(std::move(cut));
-  std::vector<SegmentRun*> begun_by(epoch.plan.steps.size(), nullptr);
-  for (auto& segment : epoch.segments) {
+  PlanRun& planned = run.planned;
+  const std::lock_guard lock(planned.cut_mutex);
+  planned.second_cut = std::make_unique<const plan::Cut>(std::move(cut));
+  std::vector<SegmentRun*> begun_by(planned.plan.steps.size(), nullptr);
+  for (auto& segment : planned.segments) {
     if (!loose[segment->steps[0]->index].step) continue;
     begun_by[segment->steps[0]->index] = segment.get();
     segment->steps.clear();
   }
-  uint32_t left = epoch.segments_left.load();
-  for (const plan::Segment& planned : epoch.second_cut->segments) {
-    if (!loose[planned.steps[0]].step) { // one that stays
-      for (auto& segment : epoch.segments)
-        if (segment->plan->lane == planned.lane && segment->plan->steps == planned.steps) segment->plan = &planned;
+  uint32_t left = planned.segments_left.load();
+  for (const plan::Segment& wanted : planned.second_cut->segments) {
+    if (!loose[wanted.steps[0]].step) { // one that stays
+      for (auto& segment : planned.segments)
+        if (segment->plan->lane == wanted.lane && segment->plan->steps == wanted.steps) segment->plan = &wanted;
       continue;
     }
-    SegmentRun*& segment = begun_by[planned.steps[0]];
+    SegmentRun*& segment = begun_by[wanted.steps[0]];
     if (!segment) {
-      epoch.segments.push_back(make_segment(run, planned, 0));
-      segment = epoch.segments.back().get();
+      planned.segments.push_back(make_segment(run, wanted, 0));
+      segment = planned.segments.back().get();
       ++left;
     }
-    give_steps(*segment, planned, loose);
+    give_steps(*segment, wanted, loose);
   }
-  for (auto& segment : epoch.segments) {
+  for (auto& segment : planned.segments) {
     if (!segment->steps.empty() || segment->done.load()) continue;
     segment->progress.store(UINT64_MAX);
     segment->done.store(true);
     --left;
   }
-  epoch.segments_left.store(left);
+  planned.segments_left.store(left);
   measure_none(run);
   join_segments(run);
   want_stamps(run);
-  for (HandlerRun* step : epoch.handlers)
+  for (HandlerRun* step : planned.handlers)
     if (step->short_calls && step->plan->is<plan::HandlerStep>()) flatten(*step);
-  for (uint32_t p = 0; p < epoch.paces.size(); ++p) epoch.paces[p]->window = epoch.second_cut->windows[p];
+  for (uint32_t p = 0; p < planned.paces.size(); ++p) planned.paces[p]->window = planned.second_cut->windows[p];
 }
 
 } // namespace
 
 SecondCut::SecondCut(RunState& run, Workers* workers) : run_(run), workers_(workers), standstill_(run, workers) {
-  if (!run.epoch.plan.guessed) state_ = State::over;
+  if (!run.planned.plan.guessed) state_ = State::over;
 }
 
 void SecondCut::end(State state) {
@@ -219,7 +220,7 @@ void SecondCut::end(State state) {
 void SecondCut::cut_at_rest() {
   std::vector<bool> stays = segments_that_stay(run_);
   plan::Cut cut = possible_cut(run_, costs_ns_, stays);
-  if (steps_of(cut.segments) == steps_of(run_.epoch.plan.segments)) return;
+  if (steps_of(cut.segments) == steps_of(run_.planned.plan.segments)) return;
   move_steps(run_, std::move(cut), loose_steps(run_, stays));
   tell_second_cut(run_);
   if (workers_) workers_->share_out();
@@ -227,8 +228,8 @@ void SecondCut::cut_at_rest() {
 
 void SecondCut::begin() {
   costs_ns_ = measured_costs(run_);
-  const plan::Cut cut = plan::cut_again(run_.epoch.plan, costs_ns_, segments_that_stay(run_));
-  if (steps_of(cut.segments) == steps_of(run_.epoch.plan.segments)) return end(State::over);
+  const plan::Cut cut = plan::cut_again(run_.planned.plan, costs_ns_, segments_that_stay(run_));
+  if (steps_of(cut.segments) == steps_of(run_.planned.plan.segments)) return end(State::over);
   ++attempts_;
   state_ = State::standing_still;
   standstill_.begin();

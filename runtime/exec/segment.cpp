@@ -49,11 +49,11 @@ void finish(SegmentRun& segment) {
     if (HandlerRun* called = step->called()) flush_pending(*called);
     if (auto* const give = dynamic_cast<GiveRun*>(step)) leave_group(*give, true);
     if (step->plan->is<plan::GateStep>() || step->plan->is<plan::PostStep>())
-      close_channel(*run.epoch.channels[step->plan->channel()]);
+      close_channel(*run.planned.channels[step->plan->channel()]);
   }
   segment.progress.store(kFinished, std::memory_order_release);
   segment.done.store(true, std::memory_order_release);
-  run.epoch.segments_left.fetch_sub(1, std::memory_order_acq_rel);
+  run.planned.segments_left.fetch_sub(1, std::memory_order_acq_rel);
   run.notify_all(); // others may wait for the run to be over
   run.tell_carrier();
 }

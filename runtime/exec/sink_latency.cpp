@@ -11,13 +11,13 @@
 namespace millrace::exec {
 
 void watch_sinks(RunState& run) {
-  Epoch& epoch = run.epoch;
-  epoch.sinks = plan::predict_paths(epoch.plan);
+  PlanRun& planned = run.planned;
+  planned.sinks = plan::predict_paths(planned.plan);
   const auto is_sink = [&](const HandlerRun& step) {
-    return std::any_of(epoch.sinks.begin(), epoch.sinks.end(),
+    return std::any_of(planned.sinks.begin(), planned.sinks.end(),
                        [&](const auto& path) { return path.sink == step.index; });
   };
-  for (HandlerRun* step : epoch.handlers)
+  for (HandlerRun* step : planned.handlers)
     if (is_sink(*step)) step->sink_latency = std::make_unique<SinkLatency>();
 }
 
@@ -27,7 +27,7 @@ void note_sink_latency(HandlerRun& step, uint64_t ordinal) {
   const PaceRun::Latency& latency = pace.latency[ordinal & pace.mask];
   const int64_t took = step.run->now_ns() - latency.from_ns;
   step.sink_latency->times.add(took);
-  if (step.run->epoch.plan.home_of(pace.plan->clock) != pace.plan->node) {
+  if (step.run->planned.plan.home_of(pace.plan->clock) != pace.plan->node) {
     const int64_t error_ns = latency.error_ns + step.run->time->error_ns();
     if (error_ns > step.sink_latency->error_ns) step.sink_latency->error_ns.set(error_ns);
   }

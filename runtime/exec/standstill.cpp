@@ -21,13 +21,13 @@ constexpr int64_t kStillNs = 20'000'000;
 
 // True if every tick that was admitted is through: nothing can move before a clock admits another one.
 bool is_empty(const RunState& run) {
-  const Epoch& epoch = run.epoch;
-  const bool waiting = std::any_of(epoch.paces.begin(), epoch.paces.end(), [](const auto& pace) {
+  const PlanRun& planned = run.planned;
+  const bool waiting = std::any_of(planned.paces.begin(), planned.paces.end(), [](const auto& pace) {
     if (!pace->feed) return false;
     const std::lock_guard lock(pace->feed->mutex);
     return pace->feed->count > 0;
   });
-  return !waiting && std::all_of(epoch.segments.begin(), epoch.segments.end(), [](const auto& segment) {
+  return !waiting && std::all_of(planned.segments.begin(), planned.segments.end(), [](const auto& segment) {
     return segment->done.load() || (!segment->in_tick.load(std::memory_order_acquire) &&
                                     segment->progress.load(std::memory_order_acquire) >=
                                         segment->pace->admitted.load(std::memory_order_acquire));
@@ -61,7 +61,7 @@ bool Standstill::has_settled(bool nothing_comes) {
   if (nothing_comes || is_empty(run_)) return true;
   uint64_t moved = 0;
   bool busy = false;
-  for (const auto& segment : run_.epoch.segments) {
+  for (const auto& segment : run_.planned.segments) {
     moved += segment->progress.load(std::memory_order_relaxed);
     busy = busy || call_under_way(run_, *segment) || waits_for_device(*segment);
   }
@@ -81,12 +81,13 @@ bool Standstill::is_at_rest(bool nothing_comes) {
 int64_t Standstill::waited_ns() const { return run_.now_ns() - begun_at_ns_; }
 
 std::string Standstill::waits_for() const {
-  for (const auto& segment : run_.epoch.segments) {
+  for (const auto& segment : run_.planned.segments) {
     if (const HandlerRun* call = call_under_way(run_, *segment))
       return name_with_stream(*call) + " is in " + function_of(*call) + " (tick " +
              std::to_string(segment->pace->tick_at(segment->progress.load())) + ")";
     if (waits_for_device(*segment))
-      return name_with_stream(*segment->steps[0]) + " waits for " + run_.epoch.plan.domains[segment->plan->domain].name;
+      return name_with_stream(*segment->steps[0]) + " waits for " +
+             run_.planned.plan.domains[segment->plan->domain].name;
   }
   const std::vector<std::string> waiting = waiting_lines(run_);
   return waiting.empty() ? "the workers" : waiting[0];

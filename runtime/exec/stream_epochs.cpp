@@ -16,7 +16,7 @@ const PaceRun& root_of(const PaceRun& pace) {
 
 bool have_ended_epoch(const PaceRun& root) {
   const uint32_t over = root.epochs_over.load(std::memory_order_relaxed);
-  for (const auto& pace : root.run->epoch.paces) {
+  for (const auto& pace : root.run->planned.paces) {
     if (&root_of(*pace) != &root) continue;
     for (const SegmentRun* segment : pace->segments)
       if (segment->epochs_over.load(std::memory_order_acquire) != over && !segment->done.load()) return false;
@@ -28,9 +28,9 @@ namespace {
 
 // True if no tick of the epoch is under way on this node, and none comes.
 bool is_past(const RunState& run, const ClockRun& clock, uint32_t epoch) {
-  const auto& paces = run.epoch.paces;
+  const auto& paces = run.planned.paces;
   return std::none_of(paces.begin(), paces.end(), [&](const auto& pace) {
-    const bool is_root_here = pace->clock == &clock && !pace->parent && pace->plan->node == run.epoch.plan.node;
+    const bool is_root_here = pace->clock == &clock && !pace->parent && pace->plan->node == run.planned.plan.node;
     return is_root_here && pace->epoch.load() <= epoch && !pace->ended.load();
   });
 }

@@ -54,7 +54,7 @@ void let_go(PaceRun& pace) {
     if (source.has_next) release_all(source.next);
     source.has_value = source.has_next = false;
   }
-  for (const auto& other : pace.run->epoch.paces) {
+  for (const auto& other : pace.run->planned.paces) {
     if (&root_of(*other) != &pace) continue;
     for (OutputRun* output : other->held_outputs)
       for (uint64_t at = 0; at <= output->mask; ++at) release(output->cells[at].slot);
@@ -276,7 +276,7 @@ void end_epoch(SegmentRun& segment) {
     }
     if (auto* const give = dynamic_cast<GiveRun*>(step)) leave_group(*give, false);
     if (!step->plan->is<plan::GateStep>()) continue;
-    ChannelRun& channel = *segment.run->epoch.channels[step->plan->channel()];
+    ChannelRun& channel = *segment.run->planned.channels[step->plan->channel()];
     const std::lock_guard lock(channel.mutex);
     channel.epochs_over = over;
     channel.dry.store(false, std::memory_order_relaxed);

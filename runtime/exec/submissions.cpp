@@ -11,7 +11,7 @@ std::string words_of_work(const RunState& run, const StepRun& step) {
   const uint32_t handler = step.plan->handler();
   if (handler == plan::kNone) return name_with_stream(step);
   if (!step.on.region || step.on.region->steps.size() < 2)
-    return name_with_stream(step) + " (" + run.epoch.plan.handlers[handler].type + ")";
+    return name_with_stream(step) + " (" + run.planned.plan.handlers[handler].type + ")";
   std::string names;
   const auto& steps = step.on.region->steps;
   for (size_t s = 0; s < steps.size(); ++s)

@@ -127,14 +127,14 @@ void tell_region(const RegionRun& region) {
   std::string handlers;
   for (const BodyRun* step : region.steps) handlers += (handlers.empty() ? "" : ", ") + step->handler->name;
   say(run, LogLevel::info, "", clock_of(first),
-      fmt::format("captured on {} as one: {}", run.epoch.plan.domains[region.plan->domain].name, handlers));
+      fmt::format("captured on {} as one: {}", run.planned.plan.domains[region.plan->domain].name, handlers));
 }
 
 void tell_second_cut(const RunState& run) {
   if (!is_heard(run, LogLevel::info)) return;
   say(run, LogLevel::info, "", "",
       fmt::format("cut again by what the first ticks took: {} segments instead of {}",
-                  run.epoch.second_cut->segments.size(), run.epoch.plan.segments.size()));
+                  run.planned.second_cut->segments.size(), run.planned.plan.segments.size()));
 }
 
 void tell_not_cut(const RunState& run, const std::string& waits_for) {
@@ -151,7 +151,7 @@ void tell_restart(const HandlerRun& step) {
 }
 
 void tell_stream_failed(const RunState& run, const FailureRecord& failure) {
-  const plan::Clock& clock = run.epoch.plan.clocks[failure.clock];
+  const plan::Clock& clock = run.planned.plan.clocks[failure.clock];
   const std::string stream = stream_of(run, *run.clocks[failure.clock]);
   const std::string where = failure.node.empty() ? "" : "on node " + failure.node + " ";
   const std::string text = "stream " + stream +
@@ -234,16 +234,16 @@ void LossWatch::look_at(bool at_end) {
     if (next == losses_.size()) losses_.emplace_back();
     return losses_[next++];
   };
-  for (const auto& pace : run_.epoch.paces) {
+  for (const auto& pace : run_.planned.paces) {
     if (pace->plan->kind != plan::PaceKind::clock) continue;
     mind(loss(), pace->clock->late + pace->clock->skipped, now, log.source("", clock_now(run_, pace->plan->clock)),
          "ticks", "late");
   }
-  for (const auto& channel : run_.epoch.channels) {
+  for (const auto& channel : run_.planned.channels) {
     if (channel->plan->edges.empty()) continue;
-    const plan::EdgePlan& edge = run_.epoch.plan.edges[channel->plan->edges[0]];
+    const plan::EdgePlan& edge = run_.planned.plan.edges[channel->plan->edges[0]];
     if (edge.target_step == plan::kNone) continue; // another node tells of its readers
-    const StepRun& reader = *run_.epoch.step_runs[edge.target_step];
+    const StepRun& reader = *run_.planned.step_runs[edge.target_step];
     Drops dropped{}; // summed over all values that it carries
     {
       const std::lock_guard lock(channel->mutex);

@@ -37,12 +37,12 @@ plugin::CallName name_call_outside(const void* step_run) {
 
 std::vector<CallUnderWay> calls_under_way(const RunState& run) {
   std::vector<CallUnderWay> calls;
-  for (const auto& segment : run.epoch.segments) {
+  for (const auto& segment : run.planned.segments) {
     const HandlerRun* step = segment->inside.load(std::memory_order_relaxed);
     if (step && !step->instance->is_watched())
       calls.push_back(described(*step, segment->pace->tick_at(segment->progress.load(std::memory_order_relaxed))));
   }
-  for (const HandlerRun* step : run.epoch.called_outside) {
+  for (const HandlerRun* step : run.planned.called_outside) {
     const uint64_t tick = step->tick_outside.load(std::memory_order_relaxed);
     if (tick != HandlerRun::kNoCall) calls.push_back(described(*step, tick));
   }

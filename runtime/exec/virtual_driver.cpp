@@ -37,9 +37,9 @@ SimulatedWorker* worker_for(const SegmentRun& segment, std::vector<SimulatedWork
 bool move_segments(RunState& run, std::vector<SimulatedWorker>& workers) {
   bool moved = false;
   const int64_t now = run.now_ns();
-  for (auto& segment : run.epoch.segments) {
+  for (auto& segment : run.planned.segments) {
     if (segment->done.load(std::memory_order_relaxed) || segment->busy_until_ns > now) continue;
-    SimulatedWorker* worker = worker_for(*segment, workers, run.epoch.plan, now);
+    SimulatedWorker* worker = worker_for(*segment, workers, run.planned.plan, now);
     if (!worker) continue;
     segment->trace = worker->trace;
     if (!advance(*segment, 1)) continue;
@@ -52,16 +52,16 @@ bool move_segments(RunState& run, std::vector<SimulatedWorker>& workers) {
 
 // The next time at which the run wants to be looked at; INT64_MAX if there is none.
 int64_t next_look_ns(const RunState& run) {
-  const Epoch& epoch = run.epoch;
+  const PlanRun& planned = run.planned;
   const int64_t now = run.now_ns();
   int64_t next = INT64_MAX;
-  for (const auto& segment : epoch.segments)
+  for (const auto& segment : planned.segments)
     if (segment->busy_until_ns > now) next = std::min(next, segment->busy_until_ns);
-  for (const auto& pace : epoch.paces) {
+  for (const auto& pace : planned.paces) {
     const int64_t due = pace->due_ns.load(std::memory_order_relaxed);
     if (due > now) next = std::min(next, due);
   }
-  for (const ResolveRun* step : epoch.timed_steps) {
+  for (const ResolveRun* step : planned.timed_steps) {
     const int64_t due = step->decides_at_ns.load(std::memory_order_relaxed);
     if (due > now) next = std::min(next, due);
   }
@@ -82,7 +82,7 @@ int64_t look_at_ns(const RunState& run, int64_t own_ns, int64_t virtual_now_ns) 
 // A run or an actor.
 struct VirtualDriver::Member {
   explicit Member(RunState& the_run) : run(&the_run), second_cut(std::in_place, the_run, nullptr) {
-    for (uint32_t w = 0; w < the_run.epoch.plan.threads; ++w) workers.push_back({the_run.traces[w].get()});
+    for (uint32_t w = 0; w < the_run.planned.plan.threads; ++w) workers.push_back({the_run.traces[w].get()});
   }
   explicit Member(std::function<bool()> the_actor) : actor(std::move(the_actor)) {}
 

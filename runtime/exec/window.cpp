@@ -151,9 +151,9 @@ bool is_stranded(const ChannelEnd& gate) {
   return gate.passed.load(std::memory_order_acquire) >= pace.admitted.load(std::memory_order_acquire);
 }
 
-uint64_t ticks_here(const Epoch& epoch, uint32_t clock) {
-  uint64_t ticks = epoch.paces[clock]->admitted.load(); // a clock's own pace has its number
-  for (const auto& pace : epoch.paces)
+uint64_t ticks_here(const PlanRun& planned, uint32_t clock) {
+  uint64_t ticks = planned.paces[clock]->admitted.load(); // a clock's own pace has its number
+  for (const auto& pace : planned.paces)
     if (pace->plan->kind == plan::PaceKind::far && pace->plan->clock == clock)
       ticks = std::max(ticks, pace->admitted.load());
   return ticks;

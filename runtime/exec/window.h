@@ -29,7 +29,7 @@ bool is_stranded(const ChannelEnd& gate);
 
 // The ticks of a clock that have come to this node so far: those that it admitted at its home, or else those of its far
 // pace that is furthest.
-uint64_t ticks_here(const Epoch& epoch, uint32_t clock);
+uint64_t ticks_here(const PlanRun& planned, uint32_t clock);
 
 // Called by the head on every tick. Inline, because most of the time there is nothing to do.
 inline bool window_full(PaceRun& pace, uint64_t ordinal) {

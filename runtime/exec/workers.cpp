@@ -115,12 +115,12 @@ inline void pause() {
 
 Workers::Workers(RunState& run)
     : run_(run),
-      crowded_(std::thread::hardware_concurrency() < run.epoch.plan.workers),
+      crowded_(std::thread::hardware_concurrency() < run.planned.plan.workers),
       expect_least_ns_(kExpectLeastNs) {
-  const bool has_cores = std::thread::hardware_concurrency() > run_.epoch.plan.threads;
+  const bool has_cores = std::thread::hardware_concurrency() > run_.planned.plan.threads;
   for (const device::Enqueuing* device : run_.enqueuing)
     if (device && has_cores) expect_least_ns_ = kExpectLeastByDeviceNs;
-  for (uint32_t w = 0; w < run.epoch.plan.threads; ++w) {
+  for (uint32_t w = 0; w < run.planned.plan.threads; ++w) {
     workers_.push_back(std::make_unique<Worker>());
     workers_[w]->index = w;
     workers_[w]->trace = run.traces[w].get();

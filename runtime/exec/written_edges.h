@@ -6,7 +6,7 @@
 #include <string>
 #include <utility>
 
-#include "exec/epoch.h"
+#include "exec/plan_run.h"
 
 namespace millrace::exec {
 
@@ -15,12 +15,12 @@ namespace millrace::exec {
 // the same instance.
 class WrittenEdges {
  public:
-  explicit WrittenEdges(const Epoch& epoch);
+  explicit WrittenEdges(const PlanRun& planned);
   // The source and the target. A list over streams is named without its entries.
   std::pair<std::string, std::string> names_of(const plan::EdgePlan& edge) const;
 
  private:
-  const Epoch& epoch_;
+  const PlanRun& planned_;
   std::map<std::pair<std::string, std::string>, size_t> readers_; // how many a source has, by its name and theirs
 };
 

@@ -195,7 +195,7 @@ void Coordinator::refuse_process(Link link, const std::string& node, int code, s
 // ---- states --------------------------------------------------------------------------------------------------------
 
 void Coordinator::take(Node& node, const State& state, int64_t now_ns) {
-  const bool of_this_brief = state.epoch == epoch_ && state.brief == node.part.brief.hash &&
+  const bool of_this_brief = state.revision == revision_ && state.brief == node.part.brief.hash &&
                              (phase_ == Phase::preparing || phase_ == Phase::running);
   if (!of_this_brief) return; // it has not read the newest brief
   const bool is_news = node.state.waits != state.waits;
@@ -222,7 +222,7 @@ void Coordinator::take(Node& node, const State& state, int64_t now_ns) {
 
 // The earliest tick of the latest epoch counts, whichever node says it first.
 void Coordinator::take(const Node& node, const StreamOver& over) {
-  const bool of_this_brief = over.epoch == epoch_ && over.brief == node.part.brief.hash &&
+  const bool of_this_brief = over.revision == revision_ && over.brief == node.part.brief.hash &&
                              (phase_ == Phase::preparing || phase_ == Phase::running);
   const auto known = streams_.find(over.failure.clock);
   const bool is_news =
@@ -231,7 +231,7 @@ void Coordinator::take(const Node& node, const StreamOver& over) {
   RunFailure& failure = streams_[over.failure.clock] = over.failure;
   failure.node = node.name;
   for (const Node& other : nodes_)
-    if (other.is_started) say(other.link, StreamOver{epoch_, other.part.brief.hash, failure});
+    if (other.is_started) say(other.link, StreamOver{revision_, other.part.brief.hash, failure});
 }
 
 // The first failure counts, but the earliest tick of its clock is its cause.
@@ -252,11 +252,11 @@ void Coordinator::compiled(std::vector<Part> parts, int64_t now_ns) {
   if (phase_ != Phase::compiling) return; // a node has gone meanwhile, or it was stopped
   MR_ASSERT(parts.size() == nodes_.size(), "each node has a part");
   phase_ = Phase::preparing;
-  ++epoch_;
+  ++revision_;
   streams_.clear();
   for (size_t i = 0; i < nodes_.size(); ++i) {
     nodes_[i].part = std::move(parts[i]);
-    nodes_[i].part.brief.epoch = epoch_;
+    nodes_[i].part.brief.revision = revision_;
     nodes_[i].state = {};
     say_all_to(nodes_[i]);
   }
@@ -311,10 +311,10 @@ void Coordinator::gather(int64_t now_ns) {
   say_waits_ns_ = now_ns + kSayWaitsEveryNs;
 }
 
-// True if the process that is there has made its part of this epoch.
+// True if the process that is there has made its part of this revision.
 bool Coordinator::is_ready(const Node& node) const {
   const State& state = node.state;
-  return state.epoch == epoch_ &&
+  return state.revision == revision_ &&
          (state.step == State::Step::ready || state.step == State::Step::runs || state.step == State::Step::done);
 }
 
@@ -451,7 +451,7 @@ Order Coordinator::order_for(const Node& node) const {
   if (phase_ != Phase::preparing && phase_ != Phase::running) return order;
   if (node.given_up && !node.is_started) return order; // it came too late to take part
   order.step = node.is_started ? Order::Step::start : Order::Step::prepare;
-  order.epoch = epoch_;
+  order.revision = revision_;
   order.brief = node.part.brief.hash;
   if (!node.is_started) return order;
   order.zero_ns = zero_ns_;
@@ -493,7 +493,7 @@ void Coordinator::say_start(const Node& node) {
 }
 
 void Coordinator::say_streams(const Node& node) {
-  for (const auto& [clock, failure] : streams_) say(node.link, StreamOver{epoch_, node.part.brief.hash, failure});
+  for (const auto& [clock, failure] : streams_) say(node.link, StreamOver{revision_, node.part.brief.hash, failure});
 }
 
 void Coordinator::say_orders() {

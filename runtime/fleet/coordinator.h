@@ -6,7 +6,7 @@
 //
 //   phase      goes on                                                              when
 //   gathering  compiling (event compile)                                            every node has offered
-//   compiling  preparing, with the next epoch                                       compiled()
+//   compiling  preparing, with the next revision                                       compiled()
 //              ending                                                               refuse()
 //   preparing  running, with one zero for all (orders: start)                       every node is ready
 //              gathering                                                            a node's process has gone
@@ -14,7 +14,7 @@
 //   running    ending (orders: over; event over)                                    every node that is not given up is
 //   done ending     -
 //
-// A process starts at most once, and an epoch has one set of briefs and one zero. While the run goes on:
+// A process starts at most once, and a revision has one set of briefs and one zero. While the run goes on:
 //
 //   the clocks of all homes have ended           all are told: no end comes from a node that is away
 //   all that are needed are done                 the others are told to stop, for the same reason
@@ -59,7 +59,7 @@ struct CoordinatorOptions {
 
 // One node's part of a plan.
 struct Part {
-  Brief brief;         // its epoch is filled in by the coordinator
+  Brief brief;         // its revision is filled in by the coordinator
   uint32_t stage = 0;  // the last one of the node: later stages are started first
   bool needed = false; // home of a clock, or a clock that waits has a part here: the run ends without it
 };
@@ -126,7 +126,7 @@ class Coordinator {
   // The report of a node that is done; "" for another.
   const std::string& report(uint32_t node) const { return nodes_[node].report; }
   const std::string& trace(uint32_t node) const { return nodes_[node].trace; } // the same
-  uint32_t epoch() const { return epoch_; }
+  uint32_t revision() const { return revision_; }
   // All is over, and each process that was there has heard it and left: the owner may leave too.
   bool has_parted() const;
   static constexpr int64_t kLeastLeadNs = 200'000'000; // from the orders to zero
@@ -202,7 +202,7 @@ class Coordinator {
   uint32_t asked_node_ = 0;
   uint64_t questions_ = 0;
   Phase phase_ = Phase::gathering;
-  uint32_t epoch_ = 0;
+  uint32_t revision_ = 0;
   int64_t zero_ns_ = 0;
   bool stopping_ = false;
   bool are_clocks_over_ = false;  // every node that is needed says that its clocks have ended

@@ -19,7 +19,7 @@ void Member::back() {
   is_linked_ = true;
   away_since_ns_ = INT64_MAX;
   say(offer_);
-  if (brief_.epoch == 0) return;
+  if (brief_.revision == 0) return;
   say_streams();
   say_state();
 }
@@ -56,20 +56,21 @@ void Member::received(std::string_view text) {
 }
 
 void Member::take(const Brief& brief) {
-  if (brief.epoch > brief_.epoch) next_ = brief;
+  if (brief.revision > brief_.revision) next_ = brief;
 }
 
 void Member::take(const Order& order) {
   const bool is_another = coordinator_process_ != 0 && order.process != coordinator_process_;
-  if (is_another && brief_.epoch > 0)
+  if (is_another && brief_.revision > 0)
     return end(
         Error{code::began_again, coordinator_ + " began again, and this node followed the one before", {}, {}, {}, {}});
   coordinator_process_ = order.process;
   if (order.step == Order::Step::refused || order.step == Order::Step::over) return end(order.error);
   missing_ = order.step == Order::Step::start ? std::vector<std::string>{} : order.waits;
   if (order.step == Order::Step::wait) return;
-  if (next_.epoch == order.epoch && next_.hash == order.brief && next_.epoch > brief_.epoch) begin_to_prepare();
-  if (order.step != Order::Step::start || order.epoch != brief_.epoch || order.brief != brief_.hash) return;
+  if (next_.revision == order.revision && next_.hash == order.brief && next_.revision > brief_.revision)
+    begin_to_prepare();
+  if (order.step != Order::Step::start || order.revision != brief_.revision || order.brief != brief_.hash) return;
   if (step_ == Step::ready) {
     step_ = Step::runs;
     state_.step = State::Step::runs;
@@ -95,7 +96,7 @@ void Member::take(const Order& order) {
 }
 
 void Member::take(const StreamOver& over) {
-  const bool is_of_run = over.epoch == brief_.epoch && over.brief == brief_.hash;
+  const bool is_of_run = over.revision == brief_.revision && over.brief == brief_.hash;
   if (!is_of_run || (step_ != Step::runs && step_ != Step::done)) return; // it is said again at the start
   const auto known = told_streams_.find(over.failure.clock);
   const bool is_news = known == told_streams_.end() ? told_streams_.size() < kStreamFailuresMax
@@ -112,7 +113,7 @@ void Member::begin_to_prepare() {
   step_ = Step::prepares;
   state_ = {};
   own_streams_.clear();
-  state_.epoch = brief_.epoch;
+  state_.revision = brief_.revision;
   state_.brief = brief_.hash;
   Event& prepare = events_.add(Event::Type::prepare);
   prepare.brief = brief_;
@@ -132,8 +133,8 @@ void Member::end(std::optional<Error> error) {
 
 // ---- its own part and run ------------------------------------------------------------------------------------------
 
-void Member::prepared(uint32_t epoch, std::string part) {
-  if (step_ != Step::prepares || epoch != brief_.epoch) return;
+void Member::prepared(uint32_t revision, std::string part) {
+  if (step_ != Step::prepares || revision != brief_.revision) return;
   step_ = Step::ready;
   state_.step = State::Step::ready;
   state_.body = std::move(part);
@@ -141,8 +142,8 @@ void Member::prepared(uint32_t epoch, std::string part) {
   say_state();
 }
 
-void Member::unable(uint32_t epoch, const Error& error) {
-  if (step_ != Step::prepares || epoch != brief_.epoch) return;
+void Member::unable(uint32_t revision, const Error& error) {
+  if (step_ != Step::prepares || revision != brief_.revision) return;
   step_ = Step::unable;
   state_.step = State::Step::unable;
   state_.error = error;
@@ -163,7 +164,7 @@ void Member::stream_failed(const RunFailure& failure) {
   if (known != own_streams_.end() && !supersedes(failure, known->second)) return;
   RunFailure& own = own_streams_[failure.clock] = failure;
   own.node = offer_.node;
-  if (step_ != Step::prepares) say(StreamOver{brief_.epoch, brief_.hash, own});
+  if (step_ != Step::prepares) say(StreamOver{brief_.revision, brief_.hash, own});
 }
 
 void Member::finished(std::string report, std::string trace, std::optional<Error> error) {
@@ -219,7 +220,7 @@ void Member::say(const Statement& statement) {
 void Member::say_state() { say(state_); }
 
 void Member::say_streams() {
-  for (const auto& [clock, failure] : own_streams_) say(StreamOver{brief_.epoch, brief_.hash, failure});
+  for (const auto& [clock, failure] : own_streams_) say(StreamOver{brief_.revision, brief_.hash, failure});
 }
 
 } // namespace millrace::fleet

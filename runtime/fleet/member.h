@@ -6,9 +6,9 @@
 //   step      goes on                                                        when
 //   offers    prepares (event prepare)                                       a brief came, and the order prepare
 //   prepares  ready, unable                                                  prepared(), unable()
-//   ready     prepares again (events drop, prepare)                          a brief of a later epoch came
+//   ready     prepares again (events drop, prepare)                          a brief of a later revision came
 //             runs (event start)                                             the order start for its brief came
-//   unable    prepares again                                                 a brief of a later epoch came
+//   unable    prepares again                                                 a brief of a later revision came
 //   runs      done                                                           finished()
 //   done      over (event over)                                              the order over came
 //
@@ -16,7 +16,7 @@
 // longer than the patience (MR0804), and when another process answers in its place after the start (MR0806). A run that
 // is under way then is told to fail first.
 //
-// A member never follows a lower epoch, nor a second brief of one epoch, and starts at most once.
+// A member never follows a lower revision, nor a second brief of one revision, and starts at most once.
 #pragma once
 
 #include <cstdint>
@@ -66,9 +66,9 @@ class Member {
   void away(int64_t now_ns, const std::string& why = ""); // `why`: for people; "": it is just not heard
   void received(std::string_view text);
 
-  // ---- its own part and run. `epoch` is the brief's that was to be prepared: an answer to an older one is ignored.
-  void prepared(uint32_t epoch, std::string part);
-  void unable(uint32_t epoch, const Error& error);
+  // ---- its own part and run. `revision` is the brief's that was to be prepared: an answer to an older one is ignored.
+  void prepared(uint32_t revision, std::string part);
+  void unable(uint32_t revision, const Error& error);
   void failed(const RunFailure& failure);        // the earliest so far; before the start too
   void stream_failed(const RunFailure& failure); // the same of its clock, in the latest epoch
   // `error`: why its part has not gone well, if it kept nobody from going on. The run of all ends with it.
@@ -84,7 +84,7 @@ class Member {
   void on_time(int64_t now_ns);
   bool poll(Event& event) { return events_.poll(event); }
 
-  uint32_t epoch() const { return brief_.epoch; }
+  uint32_t revision() const { return brief_.revision; }
   // Before the start: the nodes that are not there, as the coordinator last said.
   const std::vector<std::string>& missing() const { return missing_; }
 
@@ -109,7 +109,7 @@ class Member {
   std::string why_away_;
 
   Step step_ = Step::offers;
-  Brief brief_; // that it follows; epoch 0: none
+  Brief brief_; // that it follows; revision 0: none
   Brief next_;  // came, and the order to prepare it has not
   State state_;
   bool told_stop_ = false, told_clocks_over_ = false;

@@ -49,7 +49,7 @@ json to_json(const RunFailure& failure) {
                   {"clock", failure.clock},
                   {"index", failure.index},
                   {"hopeless", failure.hopeless}};
-  if (failure.clock_epoch > 0) written["clock_epoch"] = failure.clock_epoch;
+  if (failure.epoch > 0) written["epoch"] = failure.epoch;
   return written;
 }
 
@@ -75,7 +75,7 @@ json to_json(const Offer& offer, BodyWriter& bodies) {
 }
 
 json to_json(const State& state, BodyWriter& bodies) {
-  json written = {{"step", name_of(state.step)}, {"epoch", state.epoch}, {"brief", state.brief}};
+  json written = {{"step", name_of(state.step)}, {"revision", state.revision}, {"brief", state.brief}};
   written["body"] = bodies.add(state.body);
   if (!state.trace.empty()) written["trace"] = bodies.add(state.trace);
   if (!state.waits.empty()) written["waits"] = first_lines(state.waits);
@@ -86,11 +86,11 @@ json to_json(const State& state, BodyWriter& bodies) {
 }
 
 json to_json(const Brief& brief, BodyWriter& bodies) {
-  return {{"brief", {{"epoch", brief.epoch}, {"hash", brief.hash}, {"body", bodies.add(brief.body)}}}};
+  return {{"brief", {{"revision", brief.revision}, {"hash", brief.hash}, {"body", bodies.add(brief.body)}}}};
 }
 
 json to_json(const Order& order, BodyWriter&) {
-  json written = {{"step", name_of(order.step)}, {"process", order.process}, {"epoch", order.epoch},
+  json written = {{"step", name_of(order.step)}, {"process", order.process}, {"revision", order.revision},
                   {"brief", order.brief},        {"zero_ns", order.zero_ns}, {"stop", order.stop}};
   if (order.failure) written["failure"] = to_json(*order.failure);
   if (order.error) written["error"] = to_json(*order.error);
@@ -100,7 +100,7 @@ json to_json(const Order& order, BodyWriter&) {
 }
 
 json to_json(const StreamOver& over, BodyWriter&) {
-  return {{"stream", {{"epoch", over.epoch}, {"brief", over.brief}, {"failure", to_json(over.failure)}}}};
+  return {{"stream", {{"revision", over.revision}, {"brief", over.brief}, {"failure", to_json(over.failure)}}}};
 }
 
 json to_json(const Question& question, BodyWriter& bodies) {
@@ -211,7 +211,7 @@ std::optional<RunFailure> failure_of(const json& object) {
                     text(*at, "clock"),
                     number<uint64_t>(*at, "index"),
                     flag(*at, "hopeless"),
-                    at->contains("clock_epoch") ? number<uint32_t>(*at, "clock_epoch") : 0};
+                    at->contains("epoch") ? number<uint32_t>(*at, "epoch") : 0};
 }
 
 std::vector<std::string> waits_of(const json& object) {
@@ -234,7 +234,7 @@ Offer read_offer(const json& object, BodyReader& bodies) {
 State read_state(const json& object, BodyReader& bodies) {
   State state;
   state.step = step<State::Step>(object, kStateSteps);
-  state.epoch = number<uint32_t>(object, "epoch");
+  state.revision = number<uint32_t>(object, "revision");
   state.brief = text(object, "brief");
   state.body = bodies.take(object, "body");
   if (object.contains("trace")) state.trace = bodies.take(object, "trace");
@@ -247,14 +247,14 @@ State read_state(const json& object, BodyReader& bodies) {
 }
 
 Brief read_brief(const json& object, BodyReader& bodies) {
-  return {number<uint32_t>(object, "epoch"), text(object, "hash"), bodies.take(object, "body")};
+  return {number<uint32_t>(object, "revision"), text(object, "hash"), bodies.take(object, "body")};
 }
 
 Order read_order(const json& object) {
   Order order;
   order.step = step<Order::Step>(object, kOrderSteps);
   order.process = number<uint64_t>(object, "process");
-  order.epoch = number<uint32_t>(object, "epoch");
+  order.revision = number<uint32_t>(object, "revision");
   order.brief = text(object, "brief");
   order.zero_ns = number<int64_t>(object, "zero_ns");
   order.stop = flag(object, "stop");
@@ -267,7 +267,7 @@ Order read_order(const json& object) {
 }
 
 StreamOver read_stream_over(const json& object) {
-  StreamOver over{number<uint32_t>(object, "epoch"), text(object, "brief"), {}};
+  StreamOver over{number<uint32_t>(object, "revision"), text(object, "brief"), {}};
   const std::optional<RunFailure> failure = failure_of(object);
   if (!failure || failure->clock.empty() || failure->index == kNoTick)
     throw Refused{"a stream is over and it does not say at which tick"};

@@ -5,7 +5,7 @@
 //
 //   offer   member to coordinator: who it is, and what it can do
 //   state   member to coordinator: how far it has come with a brief
-//   brief   coordinator to member: an epoch, and the part of the plan that the member carries out
+//   brief   coordinator to member: a revision, and the part of the plan that the member carries out
 //   order   coordinator to member: what the member is to do with its brief
 //
 // A stream ends alone (B11), so its end is a statement of its own. All that hold are said again, and each comes before
@@ -29,7 +29,7 @@
 //
 // A text is one line of JSON, and then the statement's bodies as they are. The JSON has the bytes of each body:
 //
-//   {"brief":{"body":4711,"epoch":1,"hash":"5f0c…"}}
+//   {"brief":{"body":4711,"revision":1,"hash":"5f0c…"}}
 //   4,711 bytes
 //
 // Bodies are what offers, briefs, parts, reports, traces, questions, answers, requests and replies are about. This
@@ -65,13 +65,13 @@ struct RunFailure {
   std::string clock;        // "": it belongs to no tick
   uint64_t index = kNoTick; // a tick of the clock
   bool hopeless = false;    // ticks in flight will never end: nobody waits for them
-  uint32_t clock_epoch = 0; // the epoch of that tick, if it is a stream's; no brief's epoch
+  uint32_t epoch = 0;       // that tick's, if its clock is a stream's (decision 0067)
 };
 
 // True if it takes the place of a failure of the same stream: it is of a later epoch, or of an earlier tick of this
 // one.
 inline bool supersedes(const RunFailure& failure, const RunFailure& known) {
-  if (failure.clock_epoch != known.clock_epoch) return failure.clock_epoch > known.clock_epoch;
+  if (failure.epoch != known.epoch) return failure.epoch > known.epoch;
   return failure.index < known.index;
 }
 
@@ -87,7 +87,7 @@ struct Offer {
 struct State {
   enum class Step : uint8_t { offers, ready, unable, runs, done };
   Step step = Step::offers;
-  uint32_t epoch = 0;                // the brief that it follows; 0: none
+  uint32_t revision = 0;             // the brief that it follows; 0: none
   std::string brief;                 // hash
   std::string body;                  // about its part once it is ready, its report once it is done
   std::optional<Error> error;        // unable: why. done: its part did not end well, though no other node was to end
@@ -98,7 +98,7 @@ struct State {
 };
 
 struct Brief {
-  uint32_t epoch = 0; // from 1 on
+  uint32_t revision = 0; // from 1 on
   std::string hash;
   std::string body;
 };
@@ -106,8 +106,8 @@ struct Brief {
 struct Order {
   enum class Step : uint8_t { wait, prepare, start, over, refused };
   Step step = Step::wait;
-  uint64_t process = 0; // random, of the coordinator's process
-  uint32_t epoch = 0;   // prepare, start: the brief's
+  uint64_t process = 0;  // random, of the coordinator's process
+  uint32_t revision = 0; // prepare, start: the brief's
   std::string brief;
   int64_t zero_ns = 0;               // start: the run's time 0, on the coordinator's clock
   bool stop = false;                 // start: sources are to end
@@ -120,7 +120,7 @@ struct Order {
 
 // No handler is called on later ticks of the failure's clock, which has an index; all else goes on.
 struct StreamOver {
-  uint32_t epoch = 0; // the brief's
+  uint32_t revision = 0; // the brief's
   std::string brief;
   RunFailure failure;
 };

@@ -103,7 +103,7 @@ void write_hello(const Hello& hello, ByteWriter& writer) {
   writer.put(hello.session);
   writer.put(hello.pairing);
   writer.put(hello.run);
-  writer.put(hello.epoch);
+  writer.put(hello.revision);
   writer.put_bytes(hello.brief);
   writer.put(hello.lane);
   writer.put(hello.connection);
@@ -120,7 +120,7 @@ Fault read_hello(Bytes body, Hello& hello) {
   hello.session = reader.get<uint64_t>();
   hello.pairing = reader.get<uint64_t>();
   hello.run = reader.get<uint64_t>();
-  hello.epoch = reader.get<uint32_t>();
+  hello.revision = reader.get<uint32_t>();
   reader.take_into(hello.brief);
   hello.lane = reader.get<uint32_t>();
   hello.connection = reader.get<uint64_t>();

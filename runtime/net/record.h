@@ -91,10 +91,10 @@ struct Hello {
   uint64_t features = 0;  // offered; a peer that does not know one ignores it
   uint64_t mandatory = 0; // features without which this side cannot work
   std::array<std::byte, 32> node{};
-  uint64_t session = 0; // random, of this process; not 0
-  uint64_t pairing = 0; // as this side remembers it; 0: none
-  uint64_t run = 0;     // the run's random number
-  uint32_t epoch = 0;
+  uint64_t session = 0;              // random, of this process; not 0
+  uint64_t pairing = 0;              // as this side remembers it; 0: none
+  uint64_t run = 0;                  // the run's random number
+  uint32_t revision = 0;             // the fleet's plan has this number
   std::array<std::byte, 32> brief{}; // the plan's hash
   uint32_t lane = 0;                 // 0: control
   // Counts the data connections that the dialling process has made, from 1 on; 0 on control. WELCOME repeats it.

@@ -47,11 +47,11 @@ void Session::add(const CrossingPlan& plan, Arrival& arrival) {
 
 // ---- the plan ------------------------------------------------------------------------------------------------------
 
-void Session::follow(uint64_t run, uint32_t epoch, const std::array<std::byte, 32>& brief, int64_t now_ns) {
+void Session::follow(uint64_t run, uint32_t revision, const std::array<std::byte, 32>& brief, int64_t now_ns) {
   MR_ASSERT(!follows_, "a plan is followed until it is forgotten");
   follows_ = true;
   options_.self.run = run;
-  options_.self.epoch = epoch;
+  options_.self.revision = revision;
   options_.self.brief = brief;
   if (is_up(0)) dial_data(now_ns);
 }
@@ -98,7 +98,7 @@ Hello Session::hello(uint32_t lane) const {
   hello.session = self.session;
   hello.pairing = pairing_;
   hello.run = self.run;
-  hello.epoch = self.epoch;
+  hello.revision = self.revision;
   hello.brief = self.brief;
   hello.lane = lane;
   hello.connection = lanes_[lane].watch.connection();

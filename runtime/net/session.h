@@ -66,7 +66,7 @@ struct Self {
   std::array<std::byte, 32> node{};
   uint64_t session = 0; // random; not 0
   uint64_t run = 0;
-  uint32_t epoch = 0;
+  uint32_t revision = 0; // the fleet's plan has this number
   std::array<std::byte, 32> brief{};
   uint16_t version_least = kVersionLeast, version_most = kVersionMost;
   uint64_t features = 0, mandatory = 0;
@@ -113,7 +113,7 @@ class Session {
   void add(const CrossingPlan& plan, Arrival& arrival);
 
   // With `plan_comes_later`: this side follows a plan from now on, and all its crossings are added.
-  void follow(uint64_t run, uint32_t epoch, const std::array<std::byte, 32>& brief, int64_t now_ns);
+  void follow(uint64_t run, uint32_t revision, const std::array<std::byte, 32>& brief, int64_t now_ns);
   // Takes the plan and its crossings back, for another one to follow. Not once is_shared().
   void forget_plan();
   // The same at any time, for good: this side's run of the plan is over. Its data connections end, and nothing of its

@@ -27,7 +27,7 @@ struct CrossingLook {
 };
 
 struct FleetLook {
-  uint32_t epoch = 0; // 0: there is no plan yet
+  uint32_t revision = 0; // the plan's; 0: there is none yet
   bool has_started = false, is_over = false;
   std::vector<PeerLook> peers;
   std::vector<CrossingLook> crossings; // none unless a run is there

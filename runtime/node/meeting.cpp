@@ -469,7 +469,7 @@ void Meeting::look_at_ends(Peer& peer, int64_t now_ns) {
 
 void Meeting::note_links(int64_t now_ns) {
   FleetLook all;
-  all.epoch = member_.epoch();
+  all.revision = member_.revision();
   all.has_started = is_started_;
   all.is_over = is_over_;
   for (Peer& peer : peers_) {
@@ -624,7 +624,7 @@ void Meeting::follow(Peer& peer) {
   const std::array<std::byte, 32> hash = net::sha256(std::as_bytes(std::span(brief_->body)));
   uint64_t run = 0;
   for (size_t i = 0; i < 8; ++i) run = run << 8 | static_cast<uint64_t>(hash[i]);
-  peer.session->follow(run, brief_->epoch, hash, now_ns());
+  peer.session->follow(run, brief_->revision, hash, now_ns());
   reactor_.ring();
 }
 
@@ -647,15 +647,15 @@ void Meeting::refuse(const Error& error, uint64_t number) {
     if (number == compiles_) coordinator_->refuse(error);
   });
 }
-void Meeting::prepared(uint32_t epoch) {
-  then_look([this, epoch] {
-    prepared_ = epoch;
+void Meeting::prepared(uint32_t revision) {
+  then_look([this, revision] {
+    prepared_ = revision;
     prepared_since_ns_ = now_ns();
     say_prepared();
   });
 }
-void Meeting::unable(uint32_t epoch, const Error& error) {
-  then_look([this, epoch, error] { member_.unable(epoch, error); });
+void Meeting::unable(uint32_t revision, const Error& error) {
+  then_look([this, revision, error] { member_.unable(revision, error); });
 }
 void Meeting::failed(const fleet::RunFailure& failure) {
   then_look([this, failure] { member_.failed(failure); });

@@ -89,8 +89,8 @@ class Meeting {
   void compiled(std::vector<fleet::Part> parts, uint64_t number); // nothing happens if there are newer offers
   void refuse(const Error& error, uint64_t number);
   // The coordinator hears it once the nodes are there with which ticks are exchanged.
-  void prepared(uint32_t epoch);
-  void unable(uint32_t epoch, const Error& error);
+  void prepared(uint32_t revision);
+  void unable(uint32_t revision, const Error& error);
   void answered(uint64_t question, const std::string& answer);
   void failed(const fleet::RunFailure& failure);        // any thread
   void stream_failed(const fleet::RunFailure& failure); // any thread
@@ -237,7 +237,7 @@ class Meeting {
   bool is_started_ = false, is_over_ = false, has_failed_ = false;
   bool is_stopping_ = false;         // the run of all is to end
   std::optional<int64_t> start_ns_;  // zero of a start for which the coordinator's clock is not known yet
-  std::optional<uint32_t> prepared_; // epoch of a part that is made, and waits for the links
+  std::optional<uint32_t> prepared_; // revision of a part that is made, and waits for the links
   int64_t prepared_since_ns_ = 0;
   uint64_t compiles_ = 0;
   std::optional<int64_t> compile_since_ns_; // a plan is wanted since then

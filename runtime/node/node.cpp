@@ -60,7 +60,7 @@ class Node::Work {
   void note_lost_sets();
   void leave();
   void finish_if_over();
-  exec::RunOptions run_options(const Decided& decided);
+  exec::RunOptions run_options(const Decided& decided, uint32_t revision);
   embed::Preparation& preparation();
 
   const NodeHooks hooks_;
@@ -271,11 +271,12 @@ void Node::Work::compile(uint64_t number) {
   attempt_part(compile_parts, [&](const Error& error) { meeting_->refuse(error, number); });
 }
 
-exec::RunOptions Node::Work::run_options(const Decided& decided) {
+exec::RunOptions Node::Work::run_options(const Decided& decided, uint32_t revision) {
   exec::RunOptions options = hooks_.run_options();
   options.ticks_max = decided.ticks_max;
   options.duration_ns = static_cast<int64_t>(decided.duration_s * 1e9);
   options.trace_all = options.trace_all || decided.trace;
+  options.revision = revision;
   options.time = &time_;
   options.begin_ns = 0;
   options.on_crossing = [this] { meeting_->ring(); };
@@ -289,7 +290,7 @@ exec::RunOptions Node::Work::run_options(const Decided& decided) {
     if (record.index != exec::kWholeRun) {
       failure.clock = composition_->plan().clocks[record.clock].name;
       failure.index = record.index;
-      failure.clock_epoch = record.epoch;
+      failure.epoch = record.epoch;
     }
     record.of_stream ? meeting_->stream_failed(failure) : meeting_->failed(failure);
   };
@@ -396,11 +397,11 @@ void Node::Work::carry_out(const fleet::Request& request) {
 void Node::Work::prepare(const fleet::Brief& brief) {
   const auto make = [&] {
     make_part(brief);
-    meeting_->prepared(brief.epoch);
+    meeting_->prepared(brief.revision);
   };
   attempt_part(make, [&](const Error& error) {
     drop_part();
-    if (!leaves_.load()) meeting_->unable(brief.epoch, error);
+    if (!leaves_.load()) meeting_->unable(brief.revision, error);
   });
 }
 
@@ -417,7 +418,7 @@ void Node::Work::make_part(const fleet::Brief& brief) {
   preparation_.reset();
   if (hooks_.composed) hooks_.composed(*composition_);
   keep(brief);
-  exec::Run* const run = composition_->make_run(run_options(decided)).release();
+  exec::Run* const run = composition_->make_run(run_options(decided, brief.revision)).release();
   run_ = std::shared_ptr<exec::Run>(run, [composition = composition_](exec::Run* over) { delete over; });
   run_->start();
   stage_ = Stage::ready;
@@ -467,7 +468,7 @@ void Node::Work::fail_stream(const fleet::RunFailure& failure) {
   if (at == clocks.end()) return;
   const auto clock = static_cast<uint32_t>(at - clocks.begin());
   if (!at->restarts) failed_streams_[clock] = failure.error;
-  run_->fail_stream({failure.error, clock, failure.index, true, failure.node, failure.clock_epoch});
+  run_->fail_stream({failure.error, clock, failure.index, true, failure.node, failure.epoch});
 }
 
 // All streams of a set have failed: the run has too. This node's own run may have ended before it heard of the last.

@@ -186,6 +186,7 @@ struct Report {
   std::vector<SegmentReport> segments; // as they are now: a first cut that was guessed is made again once (5.2)
   std::vector<RegionReport> regions;
   std::vector<DeviceReport> devices; // without the host
+  uint32_t revision = 0;             // the plan's: 0, or over nodes how many the coordinator has made
   bool cut_again = false;
   uint64_t log_lost = 0; // entries that found the log's queue full, since the log was opened
 };

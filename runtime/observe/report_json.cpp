@@ -169,6 +169,7 @@ std::string to_json(const Result& result) {
   json["devices"] = ordered_json::object();
   for (const DeviceReport& d : report.devices)
     json["devices"][d.domain] = {{"gauges", d.gauges}, {"driver_calls", d.driver_calls}};
+  json["revision"] = report.revision;
   json["cut_again"] = report.cut_again;
   json["log"] = {{"lost", report.log_lost}};
   json["segments"] = ordered_json::array();

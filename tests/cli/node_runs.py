@@ -261,7 +261,7 @@ class Seen(Fleet):
             running = json.loads(self.call("edge", "nodes", "--json"))["running"]
             rate = running[0]["crossings"][0]["parcels_per_s"] if running and running[0]["crossings"] else 0
         status = running[0]
-        self.assertEqual((status["pid"], status["node"], status["state"], status["epoch"]), (edge.process.pid, "edge", "runs", 1))
+        self.assertEqual((status["pid"], status["node"], status["state"], status["revision"]), (edge.process.pid, "edge", "runs", 1))
         node = status["nodes"][0]
         self.assertEqual((node["name"], node["id"], node["state"], node["program"]), ("gpu", gpu_id, "there", status["program"]))
         self.assertRegex(node["address"], r"^127\.0\.0\.1:\d+$")  # it came from there
@@ -275,7 +275,7 @@ class Seen(Fleet):
         told = ""
         while "runs for" not in told and time.monotonic() < end:
             told = self.call("gpu", "nodes")
-        self.assertRegex(told, rf"gpu of .*pipeline\.yaml, process {gpu.process.pid}, version \S+: runs for \d+ s, \d+ ticks, epoch 1\n")
+        self.assertRegex(told, rf"gpu of .*pipeline\.yaml, process {gpu.process.pid}, version \S+: runs for \d+ s, \d+ ticks, plan 1\n")
         self.assertRegex(told, rf"  edge  {edge_id}  {self.address} +there for \d+ s ")
         seen = "".join(line for line, _ in zip(watch.stdout, range(8)))
         self.assertRegex(seen, r"(?m)^edge of .*: runs for \d+ s, ")

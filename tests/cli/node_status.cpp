@@ -25,7 +25,7 @@ Report report_with(uint64_t parcels, std::map<std::string, uint64_t> left_out) {
 
 node::FleetLook fleet_with(uint64_t looks, uint64_t reader, uint64_t wire, uint64_t away) {
   node::FleetLook fleet;
-  fleet.epoch = 1;
+  fleet.revision = 1;
   fleet.has_started = true;
   fleet.peers = {{{"gpu", away > 0 ? "away" : "there", 310, -1200, 90}, "mr:4FQK-AAAA", "10.0.0.2:7433", "0.9", 12}};
   fleet.crossings = {{"main/0>1", true, 100, 98, looks, reader, wire, away}};
@@ -100,7 +100,7 @@ TEST_CASE("files of processes that live are read, in words too, and that of one 
   fs::create_directories(folder);
   const fs::path own = folder / ("running-" + std::to_string(getpid()) + ".json");
   std::ofstream(own)
-      << R"({"pid": 7, "pipeline": "p.yaml", "node": "edge", "program": "0.9", "state": "runs", "epoch": 1,
+      << R"({"pid": 7, "pipeline": "p.yaml", "node": "edge", "program": "0.9", "state": "runs", "revision": 1,
     "elapsed_s": 12.4, "ticks": 300, "nodes": [{"name": "gpu", "id": "mr:4FQK-AAAA", "address": "10.0.0.2:7433",
     "state": "there", "since_s": 12.2, "program": "", "round_trip_us": 310, "offset_us": -1200, "offset_error_us": 90}],
     "crossings": [{"name": "main/0>1", "direction": "to", "node": "gpu", "parcels_per_s": 25, "bytes_per_s": 1500000,
@@ -112,7 +112,7 @@ TEST_CASE("files of processes that live are read, in words too, and that of one 
   const std::vector<nlohmann::ordered_json> running = running_nodes(folder);
   REQUIRE(running.size() == 1);
   CHECK(status_words(running[0]) ==
-        R"(edge of p.yaml, process 7, version 0.9: runs for 12 s, 300 ticks, epoch 1
+        R"(edge of p.yaml, process 7, version 0.9: runs for 12 s, 300 ticks, plan 1
   node  id            address        state           version  round trip  clock is ahead by
   gpu   mr:4FQK-AAAA  10.0.0.2:7433  there for 12 s  -        0.31 ms     -1.20 ms, error 0.09 ms
   crossing         ticks/s  MB/s  sent  acknowledged  left out        waits for

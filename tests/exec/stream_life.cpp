@@ -184,6 +184,32 @@ TEST_CASE("B11: a stream whose source fails begins anew: the epoch rises, index 
   }
 }
 
+TEST_CASE("1.1: a plan's revision and a stream's epoch are two numbers: plan 1 in epoch 0 beside plan 0 in epoch 1") {
+  struct Life {
+    Ran ran;
+    std::vector<LifeNote> notes;
+  };
+  const auto live = [](uint32_t revision, const std::string& fail_at) {
+    Setup setup = in_virtual_time();
+    setup.options.revision = revision;
+    Ran ran = run_life("{ mode: free }", "{ a: " + camera({{"fail_at", fail_at}}) + " }", kCameraToNotes, setup);
+    REQUIRE_MESSAGE(ran.ok, ran.error.what);
+    CHECK(ran.report.revision == revision);
+    return Life{std::move(ran), lives_noted["a"]};
+  };
+  const auto epochs_of = [](const Life& life) {
+    std::vector<uint32_t> epochs;
+    for (const LifeNote& note : life.notes) epochs.push_back(note.epoch);
+    return epochs;
+  };
+  CHECK(epochs_of(live(1, "-1")) == std::vector<uint32_t>{0, 0, 0, 0, 0});
+  const Life first = live(0, "3"), second = live(1, "3");
+  CHECK(epochs_of(first) == std::vector<uint32_t>{0, 0, 0, 1, 1, 1, 1, 1});
+  // Ticks after the failure are void in its epoch alone, whichever plan runs.
+  CHECK(epochs_of(second) == epochs_of(first));
+  CHECK(second.ran.report.streams[0].restarts == 1);
+}
+
 TEST_CASE("B11: the back-off doubles from 0.1 s to 30 s, and is the first one again after 30 s that went well") {
   Setup setup = in_virtual_time();
   setup.options.duration_ns = 400'000 * kMs;

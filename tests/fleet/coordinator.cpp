@@ -76,7 +76,7 @@ struct Fleet {
     say(link, Offer{node, process, "", pipeline, ""});
   }
   void state(Link link, State::Step step, std::optional<RunFailure> of_run = {}) {
-    State said_state{step, coordinator->epoch(), "plan", "report", {}, std::move(of_run)};
+    State said_state{step, coordinator->revision(), "plan", "report", {}, std::move(of_run)};
     if (step == State::Step::unable) said_state.error = Error{701, "no room", {}, {}, {}, {}};
     say(link, said_state);
   }
@@ -152,7 +152,7 @@ TEST_CASE("a fleet compiles once every node has offered, starts once all are rea
   CHECK(fleet.orders[1].step == Order::Step::wait);
   fleet.offer(2, "gpu", 20);
   CHECK(fleet.compiles == 1);
-  CHECK(fleet.briefs[1].epoch == 1);
+  CHECK(fleet.briefs[1].revision == 1);
   CHECK(fleet.orders[2].step == Order::Step::prepare);
   fleet.state(2, State::Step::ready);
   CHECK(fleet.orders[2].step == Order::Step::prepare);
@@ -234,7 +234,7 @@ TEST_CASE("a process that was started again within 3 s of the death of the first
   fleet.away(2);
   CHECK(fleet.refused.empty());
   CHECK(fleet.orders[3].step == Order::Step::prepare);
-  CHECK(fleet.briefs[3].epoch == 1);
+  CHECK(fleet.briefs[3].revision == 1);
   fleet.state(3, State::Step::ready);
   CHECK(fleet.orders[3].step == Order::Step::start);
   CHECK(fleet.orders[3].zero_ns == fleet.orders[1].zero_ns);
@@ -385,7 +385,7 @@ TEST_CASE("a process that leaves before the start makes all prepare anew, as one
   CHECK(fleet.given_up.empty());
   CHECK(fleet.orders[1].step == Order::Step::wait);
   fleet.offer(3, "gpu", 30);
-  CHECK(fleet.briefs[3].epoch == 2);
+  CHECK(fleet.briefs[3].revision == 2);
 }
 
 TEST_CASE("a process that leaves while another one waits for its place gives it to that one") {
@@ -493,7 +493,7 @@ TEST_CASE("MR0812: a node that cannot do its part ends the fleet before anything
   CHECK(fleet.orders[1].step == Order::Step::over);
 }
 
-TEST_CASE("a process that goes before the start makes all prepare anew, in another epoch") {
+TEST_CASE("a process that goes before the start makes all prepare anew, in another revision") {
   Fleet fleet;
   fleet.offer(1, "edge", 10);
   fleet.offer(2, "gpu", 20);
@@ -503,8 +503,8 @@ TEST_CASE("a process that goes before the start makes all prepare anew, in anoth
   CHECK(fleet.orders[1].step == Order::Step::wait);
   fleet.offer(3, "gpu", 30);
   CHECK(fleet.compiles == 2);
-  CHECK(fleet.briefs[1].epoch == 2);
-  fleet.say(1, State{State::Step::ready, 1, "plan", "", {}, {}}); // of the epoch before: it comes late
+  CHECK(fleet.briefs[1].revision == 2);
+  fleet.say(1, State{State::Step::ready, 1, "plan", "", {}, {}}); // of the revision before: it comes late
   fleet.state(3, State::Step::ready);
   CHECK(fleet.orders[3].step == Order::Step::prepare);
   fleet.state(1, State::Step::ready);
@@ -557,7 +557,7 @@ TEST_CASE("a process that is heard again is told all that it may have missed") {
   fleet.orders.clear();
   fleet.coordinator->back(2, fleet.now_ns);
   fleet.poll();
-  CHECK(fleet.briefs[2].epoch == 1);
+  CHECK(fleet.briefs[2].revision == 1);
   CHECK(fleet.orders[2].step == Order::Step::prepare);
   fleet.state(1, State::Step::ready);
   fleet.state(2, State::Step::ready);
@@ -719,7 +719,7 @@ TEST_CASE("B11: a stream that fails on a node is over on all of them, by its ear
   fleet.say(2, StreamOver{1, "plan", {failure.error, "", "hall", 20, false, 1}}); // it had begun anew
   fleet.say(1, StreamOver{1, "plan", failure});                                   // and this was before
   REQUIRE(fleet.streams[2].size() == 3);
-  CHECK(fleet.streams[2][2].clock_epoch == 1);
+  CHECK(fleet.streams[2][2].epoch == 1);
   fleet.state(1, State::Step::done);
   fleet.streams.clear(); // lost with a link that is not yet known to be cut
   fleet.state(2, State::Step::done);
@@ -754,7 +754,7 @@ TEST_CASE("B11: a node that was away hears of the streams that ended, also where
   CHECK(fleet.orders[2].step == Order::Step::over);
 }
 
-TEST_CASE("B11: a stream that fails before the start is said once all have started, and not in another epoch") {
+TEST_CASE("B11: a stream that fails before the start is said once all have started, and not in another revision") {
   Fleet fleet;
   fleet.offer(1, "edge", 10);
   fleet.offer(2, "gpu", 20);
@@ -768,7 +768,7 @@ TEST_CASE("B11: a stream that fails before the start is said once all have start
     CHECK(fleet.streams[1].size() == 1);
     CHECK(fleet.streams[2].size() == 1);
   }
-  SUBCASE("another epoch") {
+  SUBCASE("another revision") {
     fleet.leave(2);
     fleet.offer(3, "gpu", 30);
     fleet.state(1, State::Step::ready);

@@ -172,7 +172,7 @@ void FleetWorld::poll() {
       for (uint32_t node = 0; node < setup_.nodes; ++node)
         require(std::any_of(processes_.begin(), processes_.end(),
                             [&](const auto& process) {
-                              return process->node == node && process->prepared_epoch == coordinator.epoch();
+                              return process->node == node && process->prepared_revision == coordinator.revision();
                             }),
                 "a start comes after each node was ready");
     }
@@ -197,23 +197,23 @@ void FleetWorld::act(Process& process, const Member::Event& event) {
   if (event.type == Type::say) send(process, true, event.text);
   if (event.type == Type::prepare) {
     const Brief brief = event.brief;
-    const auto [known, is_new] = hash_of_epoch_.emplace(brief.epoch, brief.hash);
-    require(known->second == brief.hash, "an epoch has one plan");
+    const auto [known, is_new] = hash_of_revision_.emplace(brief.revision, brief.hash);
+    require(known->second == brief.hash, "a revision has one plan");
     const bool can = !random.chance(setup_.unable_per_mille);
     later_in(process, random.spread(kMs, 2 * kSecond), [this, &process, brief, can] {
       if (process.over) return;
-      if (!can) return process.member->unable(brief.epoch, {701, "no room", {}, {}, {}, {}});
-      if (process.member->epoch() == brief.epoch) process.prepared_epoch = brief.epoch;
-      process.member->prepared(brief.epoch, "{}");
+      if (!can) return process.member->unable(brief.revision, {701, "no room", {}, {}, {}, {}});
+      if (process.member->revision() == brief.revision) process.prepared_revision = brief.revision;
+      process.member->prepared(brief.revision, "{}");
     });
   }
   if (event.type == Type::start) {
-    require(process.started_epoch == 0, "a process starts once");
-    require(process.prepared_epoch == process.member->epoch(), "a process starts what it has prepared");
+    require(process.started_revision == 0, "a process starts once");
+    require(process.prepared_revision == process.member->revision(), "a process starts what it has prepared");
     require(is_begun, "a process starts after its fleet");
-    process.started_epoch = process.member->epoch();
-    const auto [known, is_new] = zero_of_epoch_.emplace(process.started_epoch, event.zero_ns);
-    require(known->second == event.zero_ns, "an epoch has one zero");
+    process.started_revision = process.member->revision();
+    const auto [known, is_new] = zero_of_epoch_.emplace(process.started_revision, event.zero_ns);
+    require(known->second == event.zero_ns, "a revision has one zero");
     process.runs = true;
     const bool fails = random.chance(setup_.fails_per_mille);
     const int64_t takes_ns = random.spread(kMs, setup_.run_ns_most);
@@ -226,12 +226,12 @@ void FleetWorld::act(Process& process, const Member::Event& event) {
     });
   }
   if (event.type == Type::stop || event.type == Type::fail) {
-    require(process.started_epoch != 0, "only a run is stopped or fails");
+    require(process.started_revision != 0, "only a run is stopped or fails");
     if (event.type == Type::fail) process.told_failure = event.failure;
     later_in(process, random.spread(kMs, kSecond), [this, &process] { finish(process); });
   }
   if (event.type == Type::fail_stream) {
-    require(process.started_epoch != 0, "only a run's streams fail");
+    require(process.started_revision != 0, "only a run's streams fail");
     const FailedTick told{event.failure->clock_epoch, event.failure->index};
     const auto [known, is_first] = process.told_streams.emplace(event.failure->clock, told);
     require(is_first || told.counts_before(known->second),

@@ -69,7 +69,7 @@ class FleetWorld {
     int64_t arrives_no_earlier_ns[2] = {0, 0}; // by direction: messages keep their order
     uint64_t connection = 0;                   // counts cuts: what an older one carries is lost
     bool heard_by_coordinator = false, hears_coordinator = false;
-    uint32_t started_epoch = 0, prepared_epoch = 0;
+    uint32_t started_revision = 0, prepared_revision = 0;
     bool runs = false, finished = false, over = false;
     std::optional<RunFailure> own_failure, told_failure;
     std::map<std::string, FailedTick> own_streams, told_streams; // that have failed
@@ -101,7 +101,7 @@ class FleetWorld {
 
   FleetSetup setup_;
   std::vector<std::unique_ptr<Process>> processes_;
-  std::map<uint32_t, std::string> hash_of_epoch_;
+  std::map<uint32_t, std::string> hash_of_revision_;
   std::map<uint32_t, int64_t> zero_of_epoch_;
 };
 

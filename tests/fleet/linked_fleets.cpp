@@ -52,8 +52,8 @@ class LinkedFleet {
     net::sim::Process* line = nullptr; // null: the coordinator's own node
     int64_t stopped_until_ns = 0;
     bool runs = false, over = false;
-    uint32_t followed_epoch = 0; // the coordinator's own: by the links of its node
-    uint32_t prepared_epoch = 0, started_epoch = 0;
+    uint32_t followed_revision = 0; // the coordinator's own: by the links of its node
+    uint32_t prepared_revision = 0, started_revision = 0;
     std::optional<Error> error;
 
     bool is_dead() const { return line && line->is_dead(); }
@@ -227,7 +227,7 @@ void LinkedFleet::poll_coordinator() {
       for (uint32_t node = 0; node < nodes_; ++node)
         require(std::any_of(processes_.begin(), processes_.end(),
                             [&](const auto& process) {
-                              return process->node == node && process->prepared_epoch == coordinator_.epoch();
+                              return process->node == node && process->prepared_revision == coordinator_.revision();
                             }),
                 "a start comes after each node was ready");
     } else if (event.type == Type::over) {
@@ -241,12 +241,12 @@ void LinkedFleet::poll_coordinator() {
 // The node that accepts follows its plan once it is ready. Those that dial do so when they start, so by then no other
 // plan comes.
 void LinkedFleet::accept_parcels(Process& process) {
-  const bool is_another = process.followed_epoch != 0;
-  process.followed_epoch = process.prepared_epoch;
+  const bool is_another = process.followed_revision != 0;
+  process.followed_revision = process.prepared_revision;
   for (Seat& seat : seats_) {
     if (!seat.listener) continue;
     if (is_another) seat.listener->forget_plan();
-    seat.listener->follow(process.followed_epoch, {std::byte{static_cast<uint8_t>(process.followed_epoch)}});
+    seat.listener->follow(process.followed_revision, {std::byte{static_cast<uint8_t>(process.followed_revision)}});
   }
 }
 
@@ -267,22 +267,22 @@ void LinkedFleet::act(Process& process, const Member::Event& event) {
       }
       return;
     case Type::prepare:
-      later(process, world_.random.spread(kMs, kSecond), [this, &process, epoch = event.brief.epoch] {
-        if (process.member->epoch() == epoch) process.prepared_epoch = epoch;
-        if (process.node == 0 && process.member->epoch() == epoch) accept_parcels(process);
-        process.member->prepared(epoch, "{}");
+      later(process, world_.random.spread(kMs, kSecond), [this, &process, revision = event.brief.revision] {
+        if (process.member->revision() == revision) process.prepared_revision = revision;
+        if (process.node == 0 && process.member->revision() == revision) accept_parcels(process);
+        process.member->prepared(revision, "{}");
       });
       return;
     case Type::start:
-      require(process.started_epoch == 0, "a process starts once");
-      require(process.prepared_epoch == process.member->epoch(), "a process starts what it has prepared");
-      process.started_epoch = process.member->epoch();
+      require(process.started_revision == 0, "a process starts once");
+      require(process.prepared_revision == process.member->revision(), "a process starts what it has prepared");
+      process.started_revision = process.member->revision();
       process.runs = true;
       if (process.line)
-        process.line->follow(process.started_epoch, {std::byte{static_cast<uint8_t>(process.started_epoch)}});
+        process.line->follow(process.started_revision, {std::byte{static_cast<uint8_t>(process.started_revision)}});
       came_back += ++starts_of_node_[process.node] == 2;
-      require(zero_of_epoch_.emplace(process.started_epoch, event.zero_ns).first->second == event.zero_ns,
-              "an epoch has one zero");
+      require(zero_of_epoch_.emplace(process.started_revision, event.zero_ns).first->second == event.zero_ns,
+              "a revision has one zero");
       later(process, world_.random.spread(kSecond, 40 * kSecond), [&process] {
         if (std::exchange(process.runs, false)) process.member->finished("report");
       });
@@ -381,7 +381,7 @@ void LinkedFleet::check_links() {
       const auto is_pair = [&] {
         return line->session().pairing() != 0 && line->session().pairing() == listener->session().pairing();
       };
-      if (process->node != node || line->is_dead() || !is_pair() || process->started_epoch == 0) continue;
+      if (process->node != node || line->is_dead() || !is_pair() || process->started_revision == 0) continue;
       const bool all = world_.run_until(
           [&] {
             return !is_pair() ||
@@ -399,8 +399,8 @@ std::string LinkedFleet::describe() const {
   std::string text = broken() + (is_begun ? " begun" : " not begun") + (is_over ? ", over" : ", not over");
   for (const auto& process : processes_)
     text += "; node" + std::to_string(process->node) + (process->is_dead() ? " dead" : " alive") +
-            (process->over ? " over" : "") + (process->runs ? " runs" : "") + " epoch " +
-            std::to_string(process->member->epoch());
+            (process->over ? " over" : "") + (process->runs ? " runs" : "") + " revision " +
+            std::to_string(process->member->revision());
   return text;
 }
 

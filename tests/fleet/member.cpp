@@ -36,20 +36,20 @@ struct Played {
     member.received(to_text(statement));
     poll();
   }
-  void order(Order::Step step, uint32_t epoch = 1, uint64_t process = 77) {
+  void order(Order::Step step, uint32_t revision = 1, uint64_t process = 77) {
     Order said;
     said.step = step;
     said.process = process;
-    said.epoch = epoch;
+    said.revision = revision;
     said.brief = "plan";
     said.zero_ns = 5;
     if (step == Order::Step::refused)
       said.error = Error{code::running_already, "gpu is running already", {}, {}, {}, {}};
     hear(said);
   }
-  void prepare(uint32_t epoch = 1) {
-    hear(Brief{epoch, "plan", "{}"});
-    order(Order::Step::prepare, epoch);
+  void prepare(uint32_t revision = 1) {
+    hear(Brief{revision, "plan", "{}"});
+    order(Order::Step::prepare, revision);
   }
   void run() {
     prepare();
@@ -114,7 +114,7 @@ TEST_CASE("a node that is done says why its part did not go well") {
 }
 
 TEST_CASE(
-    "a brief of a later epoch takes the place of one that is not started, and an answer to the older is ignored") {
+    "a brief of a later revision takes the place of one that is not started, and an answer to the older is ignored") {
   Played gpu;
   gpu.prepare();
   gpu.prepare(2);
@@ -125,7 +125,7 @@ TEST_CASE(
   gpu.member.unable(2, {701, "no room", {}, {}, {}, {}});
   gpu.poll();
   CHECK(gpu.last.step == State::Step::unable);
-  CHECK(gpu.last.epoch == 2);
+  CHECK(gpu.last.revision == 2);
   gpu.prepare(1); // lower
   gpu.prepare(2); // again
   CHECK(gpu.events.size() == 3);
@@ -133,14 +133,14 @@ TEST_CASE(
   CHECK(gpu.types().back() == Type::prepare);
 }
 
-TEST_CASE("a process that has run follows no other epoch and starts no second time") {
+TEST_CASE("a process that has run follows no other revision and starts no second time") {
   Played gpu;
   gpu.run();
   gpu.prepare(2);
   gpu.order(Order::Step::start, 2);
   gpu.order(Order::Step::start, 1);
   CHECK(gpu.events.empty());
-  CHECK(gpu.member.epoch() == 1);
+  CHECK(gpu.member.revision() == 1);
 }
 
 TEST_CASE("stop and failure are told once, and a failure again when it is another") {
@@ -149,7 +149,7 @@ TEST_CASE("stop and failure are told once, and a failure again when it is anothe
   Order order;
   order.step = Order::Step::start;
   order.process = 77;
-  order.epoch = 1;
+  order.revision = 1;
   order.brief = "plan";
   order.stop = true;
   gpu.hear(order);
@@ -305,7 +305,7 @@ TEST_CASE("B11: a member says that a stream has failed before its state, and end
   gpu.member.stream_failed({{601, "it failed", {}, {}, {}, {}}, "", "hall", 9, false, 1});
   gpu.member.stream_failed({{601, "it failed", {}, {}, {}, {}}, "", "hall", 2, false}); // by a slower thread
   gpu.poll();
-  CHECK(gpu.stream.clock_epoch == 1);
+  CHECK(gpu.stream.epoch == 1);
   gpu.in_turn.clear();
   const StreamOver over{1, "plan", {{601, "it failed", {}, {}, {}, {}}, "edge", "yard", 7, false}};
   gpu.hear(over); // it is said again at the start
@@ -316,9 +316,9 @@ TEST_CASE("B11: a member says that a stream has failed before its state, and end
   StreamOver earlier = over, later = over, other = over, again = over;
   earlier.failure.index = 5;
   later.failure.index = 8;
-  other.epoch = 2;
+  other.revision = 2;
   again.failure.index = 30;
-  again.failure.clock_epoch = 1; // the stream had begun anew
+  again.failure.epoch = 1; // the stream had begun anew
   for (const StreamOver& one : {other, over, over, later, earlier, again, earlier, again}) gpu.hear(one);
   REQUIRE(gpu.types() == std::vector<Type>{Type::fail_stream, Type::fail_stream, Type::fail_stream});
   CHECK(gpu.events[0].failure->index == 7);
@@ -351,7 +351,7 @@ TEST_CASE("7.9: a member says once that the clocks at its node have ended, and t
   Order order;
   order.step = Order::Step::start;
   order.process = 77;
-  order.epoch = 1;
+  order.revision = 1;
   order.brief = "plan";
   order.clocks_over = true;
   gpu.hear(order);

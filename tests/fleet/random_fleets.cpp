@@ -69,7 +69,7 @@ std::string describe(const FleetWorld& world) {
             (process->finished ? " finished"
              : process->runs   ? " runs"
                                : "") +
-            " epoch " + std::to_string(process->member->epoch());
+            " revision " + std::to_string(process->member->revision());
   return text;
 }
 
@@ -109,7 +109,8 @@ void check_streams(const FleetWorld& world, Totals& totals) {
   for (const auto& process : world.processes()) {
     const int code = process->over_error ? process->over_error->code : 0;
     const bool to_the_end = !process->is_dead && process->over && code != 804 && code != 806 && code != 809;
-    if (!to_the_end || process->started_epoch == 0 || process->started_epoch != world.coordinator.epoch()) continue;
+    if (!to_the_end || process->started_revision == 0 || process->started_revision != world.coordinator.revision())
+      continue;
     if (!told) told = &process->told_streams;
     CHECK(*told == process->told_streams);
   }
@@ -168,7 +169,7 @@ void simulate(uint32_t seed, Totals& totals) {
   totals.away += world.failure && world.failure->error.code == code::node_away;
   for (uint32_t node = 0; node < setup.nodes; ++node) {
     const auto started = std::count_if(world.processes().begin(), world.processes().end(), [&](const auto& process) {
-      return process->node == node && process->started_epoch != 0;
+      return process->node == node && process->started_revision != 0;
     });
     totals.came_back += started > 1;
   }

@@ -55,7 +55,7 @@ TEST_CASE("every statement is read as it was written, down to the largest number
   CHECK(order.failure->hopeless);
   CHECK(format_error(order.failure->error) == format_error(an_error()));
   REQUIRE(read_statement(to_text(StreamOver{3, "plan", again_failed}), read, why));
-  CHECK(std::get<StreamOver>(read).failure.clock_epoch == UINT32_MAX);
+  CHECK(std::get<StreamOver>(read).failure.epoch == UINT32_MAX);
   REQUIRE(read_statement(to_text(State{State::Step::runs, 1, "plan", "", {}, {}, "", {}, true}), read, why));
   CHECK(std::get<State>(read).clocks_over);
   REQUIRE(read_statement(to_text(State{State::Step::runs, 1, "plan", "", {}, {}}), read, why));
@@ -98,17 +98,17 @@ TEST_CASE("a statement that is not one is refused, and says why") {
   CHECK(refusal(R"({"brief":3})") == "its value is no object");
   CHECK(refusal(R"({"plan":{}})") ==
         "its key is none of offer, state, brief, order, stream, question, answer, request and reply");
-  CHECK(refusal(R"({"brief":{"epoch":1,"hash":"x"}})") == "it lacks body");
-  CHECK(refusal("{\"brief\":{\"epoch\":1,\"hash\":\"x\",\"body\":3}}\nab") == "body has more bytes than have come");
-  CHECK(refusal(R"({"brief":{"epoch":1,"hash":"x","body":1}})") == "body has more bytes than have come");
-  CHECK(refusal("{\"brief\":{\"epoch\":1,\"hash\":\"x\",\"body\":1}}\nab") ==
+  CHECK(refusal(R"({"brief":{"revision":1,"hash":"x"}})") == "it lacks body");
+  CHECK(refusal("{\"brief\":{\"revision\":1,\"hash\":\"x\",\"body\":3}}\nab") == "body has more bytes than have come");
+  CHECK(refusal(R"({"brief":{"revision":1,"hash":"x","body":1}})") == "body has more bytes than have come");
+  CHECK(refusal("{\"brief\":{\"revision\":1,\"hash\":\"x\",\"body\":1}}\nab") ==
         "more bytes have come than its bodies have");
-  CHECK(refusal(R"({"brief":{"epoch":1,"hash":"x","body":"y"}})") == "body is no whole number");
-  CHECK(refusal(R"({"brief":{"epoch":1,"hash":2,"body":0}})") == "hash is no text");
-  CHECK(refusal(R"({"brief":{"epoch":-1,"hash":"","body":0}})") == "epoch is no whole number");
-  CHECK(refusal(R"({"brief":{"epoch":1.5,"hash":"","body":0}})") == "epoch is no whole number");
-  CHECK(refusal(R"({"brief":{"epoch":4294967296,"hash":"","body":0}})") == "epoch is too large");
-  const std::string state = R"({"state":{"epoch":1,"brief":"","body":0,"step":)";
+  CHECK(refusal(R"({"brief":{"revision":1,"hash":"x","body":"y"}})") == "body is no whole number");
+  CHECK(refusal(R"({"brief":{"revision":1,"hash":2,"body":0}})") == "hash is no text");
+  CHECK(refusal(R"({"brief":{"revision":-1,"hash":"","body":0}})") == "revision is no whole number");
+  CHECK(refusal(R"({"brief":{"revision":1.5,"hash":"","body":0}})") == "revision is no whole number");
+  CHECK(refusal(R"({"brief":{"revision":4294967296,"hash":"","body":0}})") == "revision is too large");
+  const std::string state = R"({"state":{"revision":1,"brief":"","body":0,"step":)";
   CHECK(refusal(state + R"("sleeps"}})") == "step has an unknown name");
   CHECK(refusal(state + R"("unable"}})") == "it is unable and does not say why");
   CHECK(refusal(state + R"("done","error":{"code":1}}})") == "it lacks what");
@@ -116,9 +116,9 @@ TEST_CASE("a statement that is not one is refused, and says why") {
   CHECK(refusal(state + R"("done","error":[]}})") == "it lacks code");
   CHECK(refusal(state + R"("runs","waits":"x"}})") == "waits is no list of at most 16 lines");
   CHECK(refusal(state + R"("runs","waits":[1]}})") == "a line of waits is no text");
-  CHECK(refusal(R"({"order":{"step":"refused","process":1,"epoch":0,"brief":"","zero_ns":0,"stop":false}})") ==
+  CHECK(refusal(R"({"order":{"step":"refused","process":1,"revision":0,"brief":"","zero_ns":0,"stop":false}})") ==
         "it refuses and does not say why");
-  const std::string stream = R"({"stream":{"epoch":1,"brief":"plan")";
+  const std::string stream = R"({"stream":{"revision":1,"brief":"plan")";
   const std::string failure = R"("failure":{"error":{"code":601,"what":""},"node":"gpu","hopeless":false,)";
   const std::string no_tick = "a stream is over and it does not say at which tick";
   CHECK(refusal(stream + "}}") == no_tick);

@@ -28,7 +28,7 @@ inline SessionOptions greeted_options(bool dials) {
   options.peer[0] = std::byte{2};
   options.self.session = 77;
   options.self.run = 5;
-  options.self.epoch = 1;
+  options.self.revision = 1;
   options.self.brief[3] = std::byte{9};
   options.self.version_most = 3;
   options.self.version_least = 2;

@@ -128,7 +128,7 @@ void damage_heads(Tally& tally) {
 
 constexpr Field kMagicField{"magic", 0, 4}, kVersionLeastField{"least version", 4, 2},
     kVersionMostField{"most version", 6, 2}, kFeatures{"features", 8, 8}, kMandatory{"mandatory", 16, 8},
-    kSession{"session", 56, 8}, kPairingField{"pairing", 64, 8}, kRun{"run", 72, 8}, kEpoch{"epoch", 80, 4},
+    kSession{"session", 56, 8}, kPairingField{"pairing", 64, 8}, kRun{"run", 72, 8}, kRevision{"revision", 80, 4},
     kLaneField{"lane", 116, 4}, kConnection{"connection", 120, 8};
 constexpr Field kNode{"node", 24, 32}, kBrief{"brief", 84, 32};
 
@@ -170,7 +170,7 @@ void damage_greetings(Tally& tally) {
       {kSession, sessions},
       {kPairingField, any},
       {kRun, runs},
-      {kEpoch, any},
+      {kRevision, any},
       {kLaneField, lanes},
       {kConnection, connections}};
   const std::vector<FieldTries> of_welcome{
@@ -182,7 +182,7 @@ void damage_greetings(Tally& tally) {
       {kSession, sessions},
       {kPairingField, {{0, Fault::session}, {1, kGood}, {kMost64, kGood}}},
       {kRun, runs},
-      {kEpoch, any},
+      {kRevision, any},
       {kLaneField, lanes},
       {kConnection, connections}};
   for (const bool is_welcome : {false, true}) {

@@ -127,7 +127,7 @@ TEST_CASE("a greeting comes back field by field") {
   CHECK(read.session == said.session);
   CHECK(read.pairing == said.pairing);
   CHECK(read.run == said.run);
-  CHECK(read.epoch == said.epoch);
+  CHECK(read.revision == said.revision);
   CHECK(read.brief == said.brief);
   CHECK(read.lane == said.lane);
   CHECK(read.connection == said.connection);

@@ -71,7 +71,7 @@ inline Hello some_hello() {
   hello.session = 0x1122334455667788;
   hello.pairing = 3;
   hello.run = 4;
-  hello.epoch = 5;
+  hello.revision = 5;
   hello.brief[1] = std::byte{7};
   hello.lane = 1;
   hello.connection = 9;

@@ -45,6 +45,8 @@ FOLDERS_OF_RECORDS = ("runtime/plan", "runtime/exec")
 SPELLINGS = re.compile(r"\b(is_cuda|is_sim|domain == 0)\b")
 # Whether bodies enqueue is a property of a step: one file asks the device (exec/build_steps.cpp).
 ASKS_OF_DEVICES, ASKED_IN = re.compile(r"\benqueuing\(\)"), "runtime/exec/build_steps.cpp"
+# A plan's revision and a stream's epoch are two numbers (decision 0097): their sum means neither.
+SUM_OF_REVISION = re.compile(r"\b(?:revision|epoch\.number)\s*\+(?!\+)|(?<!\+)\+\s*(?:\w+(?:\.|->))*revision\b(?!\s*\()")
 # ThreadSanitizer does not see fences (cmake/warnings.cmake): these order atomic words against each other and nothing else.
 FENCE = re.compile(r"\batomic_thread_fence\b")
 FILES_OF_FENCES = ("runtime/device/bells.h", "runtime/device/event_count.h", "runtime/net/system/reactor.cpp")
@@ -285,6 +287,9 @@ def check_rooms(path, name):
     if name not in FILES_OF_FENCES and path.suffix in CPP and (match := FENCE.search(text)):
         line = text.count(chr(10), 0, match.start()) + 1
         yield f"{name}:{line}: a fence, which ThreadSanitizer does not see: order by the atomic words themselves"
+    if name.startswith("runtime/") and path.suffix in CPP and (match := SUM_OF_REVISION.search(text)):
+        line = text.count(chr(10), 0, match.start()) + 1
+        yield f"{name}:{line}: adds to a plan's revision, which is no part of an epoch"
     if folder == "runtime/exec" and name != ASKED_IN and (match := ASKS_OF_DEVICES.search(text)):
         line = text.count(chr(10), 0, match.start()) + 1
         yield f"{name}:{line}: asks a device whether bodies enqueue there; StepRun::enqueuing says it"

@@ -177,6 +177,13 @@ std::vector<int> m::orphan(int a) { return {a}; }
             self.assertIn("a domain's record says what it is", found)
             self.assertEqual(found.count("record"), 1)
 
+    def test_that_adds_a_revision_to_an_epoch_is_refused(self):
+        for words in ("run.planned.revision + pace.over", "over + run->planned.revision", "run.epoch.number + over"):
+            self.write("runtime/net/add.h", HEAD + f"inline auto sum() {{ return {words}; }}\n")
+            self.assertIn("runtime/net/add.h:2: adds to a plan's revision", self.complaints())
+        self.write("runtime/net/add.h", HEAD + "inline void next() { ++revision; a = revision; }\n")
+        self.assertNotIn("adds to", self.complaints())
+
     def test_that_asks_a_device_what_a_step_knows_is_refused(self):
         for name in ("runtime/exec/add.h", "runtime/embed/add.h"):
             self.write(name, HEAD + "inline bool asks(Device& device) { return device.enqueuing() != nullptr; }\n")

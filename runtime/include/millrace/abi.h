@@ -368,7 +368,8 @@ typedef struct mr_declaration {
 
 typedef struct mr_tick_info {
   uint32_t clock;
-  uint32_t epoch; /* rises when the clock begins anew, because its stream does; the index goes on */
+  /* Rises when the clock begins anew, because its stream does; the index goes on. A new plan does not raise it. */
+  uint32_t epoch;
   uint64_t index;
   int64_t media_time_ns;
   int64_t deadline_ns; /* on the run's time, which is the monotonic clock unless the program gave another; 0: none */

@@ -65,10 +65,10 @@ void Process::add_ends() {
       session_.add(crossings_[i].plan, *ends_[i].taker);
 }
 
-void Process::follow(uint32_t epoch, const std::array<std::byte, 32>& brief) {
+void Process::follow(uint32_t revision, const std::array<std::byte, 32>& brief) {
   if (dead_ || stopped_) return;
   add_ends();
-  session_.follow(0, epoch, brief, now_ns());
+  session_.follow(0, revision, brief, now_ns());
   wake();
 }
 

@@ -53,7 +53,7 @@ class Process {
   void add(const CrossingPlan& plan, Arrival& arrival) { session_.add(plan, arrival); }
   // With SessionOptions::plan_comes_later: Session::follow() with all ends, those of `crossings` among them, and
   // Session::forget_plan(). Neither while it is stopped or dead.
-  void follow(uint32_t epoch, const std::array<std::byte, 32>& brief);
+  void follow(uint32_t revision, const std::array<std::byte, 32>& brief);
   void forget_plan();
   // Begins to listen or dial, and to make ticks.
   void start();

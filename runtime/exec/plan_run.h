@@ -1,5 +1,5 @@
-// An epoch is one plan as it runs. When another plan takes its place, all of this goes. The clocks and the handlers
-// outlive it and belong to the run (run_state.h). The words that say which thread writes a field are those of state.h.
+// A plan as it runs. When another plan takes its place, all of this goes. The clocks and the handlers outlive it and
+// belong to the run (run_state.h). The words that say which thread writes a field are those of state.h.
 #pragma once
 
 #include <atomic>
@@ -21,14 +21,16 @@ struct GroupRun;
 struct RegionRun;
 struct ResolveRun;
 
-struct Epoch {
-  Epoch(const plan::Plan& the_plan, const graph::Graph& the_graph);
-  ~Epoch();
+struct PlanRun {
+  PlanRun(const plan::Plan& the_plan, const graph::Graph& the_graph, uint32_t the_revision);
+  ~PlanRun();
 
   // built
   const plan::Plan& plan;
   const graph::Graph& graph;
-  uint32_t number = 0; // mr_tick_info::epoch of its ticks
+  // The number of the plan, which ticks do not carry: the epoch of a tick counts how often its clock's stream has begun
+  // anew, and goes on from one plan to the next.
+  uint32_t revision = 0;
 
   // built; `segments` cut
   std::vector<std::unique_ptr<memory::Ring>> rings;
