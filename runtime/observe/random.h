@@ -30,7 +30,6 @@ class Random {
   }
   // At least 0 and below 1.
   double share() { return static_cast<double>(next() >> 11) * 0x1p-53; }
-  bool chance(uint32_t per_mille) { return below(1000) < per_mille; }
   // Draws of its own, so that one part of a simulation that draws more does not change another.
   Random fork() { return Random(next()); }
 

@@ -1,5 +1,6 @@
 // The simulated fleet; see fleet_world.h.
 #include "tests/fleet/fleet_world.h"
+#include "tests/chance.h"
 
 #include <algorithm>
 #include <utility>
@@ -199,7 +200,7 @@ void FleetWorld::act(Process& process, const Member::Event& event) {
     const Brief brief = event.brief;
     const auto [known, is_new] = hash_of_revision_.emplace(brief.revision, brief.hash);
     require(known->second == brief.hash, "a revision has one plan");
-    const bool can = !random.chance(setup_.unable_per_mille);
+    const bool can = !chance(random, setup_.unable_per_mille);
     later_in(process, random.spread(kMs, 2 * kSecond), [this, &process, brief, can] {
       if (process.over) return;
       if (!can) return process.member->unable(brief.revision, {701, "no room", {}, {}, {}, {}});
@@ -215,7 +216,7 @@ void FleetWorld::act(Process& process, const Member::Event& event) {
     const auto [known, is_new] = zero_of_epoch_.emplace(process.started_revision, event.zero_ns);
     require(known->second == event.zero_ns, "a revision has one zero");
     process.runs = true;
-    const bool fails = random.chance(setup_.fails_per_mille);
+    const bool fails = chance(random, setup_.fails_per_mille);
     const int64_t takes_ns = random.spread(kMs, setup_.run_ns_most);
     fail_streams(process);
     later_in(process, takes_ns, [this, &process, fails] {

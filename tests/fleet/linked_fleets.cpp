@@ -12,6 +12,7 @@
 #include "fleet/coordinator.h"
 #include "fleet/member.h"
 #include "observe/error_codes.h"
+#include "tests/chance.h"
 #include "tests/fleet/fleet_world.h"
 #include "tests/net/sim/simulation.h"
 #include "tests/part.h"
@@ -104,7 +105,7 @@ LinkedFleet::LinkedFleet(uint64_t seed, uint32_t nodes)
   }
   needed_.push_back(true);
   for (uint32_t node = 1; node < nodes; ++node) {
-    needed_.push_back(world_.random.chance(500));
+    needed_.push_back(chance(world_.random, 500));
     net::sim::Process& listener = world_.start(setup(false, node));
     Seat& seat = seats_[node];
     seat.listener = &listener;
@@ -120,7 +121,7 @@ LinkedFleet::LinkedFleet(uint64_t seed, uint32_t nodes)
           there ? world_.network.line(100 + node, 200 + node) : world_.network.line(200 + node, 100 + node);
       line.latency_ns = latency_ns;
       line.jitter_ns = world_.random.between(0, latency_ns);
-      if (world_.random.chance(300)) line.slice_most = static_cast<size_t>(world_.random.between(1, 3000));
+      if (chance(world_.random, 300)) line.slice_most = static_cast<size_t>(world_.random.between(1, 3000));
     }
   }
   begin(0);
@@ -421,7 +422,7 @@ TEST_CASE("statements beside parcels: linked fleets start once and end as one, a
     for (uint64_t faults = draws.below(20); faults > 0 && fleet.broken().empty(); --faults) {
       fleet.run_for(draws.spread(kMs, 5 * kSecond));
       fleet.draw_fault();
-      if (draws.chance(300)) fleet.complete();
+      if (chance(draws, 300)) fleet.complete();
     }
     fleet.heal();
     bool ended = false;

@@ -7,6 +7,7 @@
 #include <string>
 
 #include "observe/error_codes.h"
+#include "tests/chance.h"
 #include "tests/fleet/fleet_world.h"
 #include "tests/part.h"
 #include "tests/seed.h"
@@ -22,12 +23,12 @@ struct Totals {
 FleetSetup draw_setup(Random& random) {
   FleetSetup setup;
   setup.nodes = static_cast<uint32_t>(random.between(1, 4));
-  for (uint32_t node = 0; node < setup.nodes; ++node) setup.needed.push_back(node == 0 || random.chance(500));
+  for (uint32_t node = 0; node < setup.nodes; ++node) setup.needed.push_back(node == 0 || chance(random, 500));
   setup.latency_ns_most = random.spread(kMs, 400 * kMs);
   setup.run_ns_most = random.spread(kSecond, 80 * kSecond);
-  if (random.chance(300)) setup.fails_per_mille = 400;
-  if (random.chance(200)) setup.unable_per_mille = 200;
-  if (random.chance(500)) setup.streams_most = 4;
+  if (chance(random, 300)) setup.fails_per_mille = 400;
+  if (chance(random, 200)) setup.unable_per_mille = 200;
+  if (chance(random, 500)) setup.streams_most = 4;
   return setup;
 }
 
@@ -132,7 +133,7 @@ void simulate(uint32_t seed, Totals& totals) {
   FleetWorld world(draws.next(), setup);
   world.begin(0);
   const int64_t faults_until_ns = draws.spread(kSecond, 60 * kSecond);
-  const bool stops = draws.chance(200);
+  const bool stops = chance(draws, 200);
   const int64_t stops_at_ns = draws.between(0, faults_until_ns);
   bool stopped = false;
   for (uint32_t node = 1; node < setup.nodes; ++node) {
@@ -142,7 +143,7 @@ void simulate(uint32_t seed, Totals& totals) {
   while (world.broken.empty() && world.time.now_ns() < faults_until_ns && !world.is_over) {
     world.run_until(world.time.now_ns() + draws.spread(kMs, 10 * kSecond));
     draw_fault(world, setup, totals);
-    if (draws.chance(300)) complete(world, setup);
+    if (chance(draws, 300)) complete(world, setup);
     if (stops && !stopped && world.time.now_ns() >= stops_at_ns) {
       stopped = true;
       world.stop();

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "tests/chance.h"
 #include "tests/net/talk.h"
 #include "tests/net/two_nodes.h"
 
@@ -67,7 +68,7 @@ TEST_CASE("a thousand messages each way arrive in order, each once") {
   Random random(5);
   for (int n = 0; n < 1000; ++n) {
     for (const uint32_t side : {0u, 1u}) REQUIRE(met.nodes.say(side, static_cast<size_t>(random.spread(1, 8000))));
-    if (random.chance(100)) met.nodes.exchange();
+    if (chance(random, 100)) met.nodes.exchange();
   }
   met.nodes.settle(3000);
   CHECK(met.nodes.heard(0) == 1000);

@@ -12,6 +12,7 @@
 #include "net/heartbeat.h"
 #include "node/run_time.h"
 #include "observe/random.h"
+#include "tests/chance.h"
 #include "tests/exec/spread.h"
 #include "tests/net/sim/process.h"
 #include "tests/seed.h"
@@ -91,7 +92,7 @@ class Machines {
 
   void ping(Machine& machine) {
     const bool is_silent = time_.now_ns() >= silent_from_ns && time_.now_ns() < silent_to_ns;
-    if (is_silent || random_.chance(50)) return;
+    if (is_silent || chance(random_, 50)) return;
     const int64_t trip_ns = 2 * kMs + random_.spread(10'000, 30 * kMs), stays_ns = random_.between(0, 2 * kMs);
     const bool is_slow_there = &machine == all_[1].get();
     const int64_t there_ns = is_slow_there ? trip_ns : 0, back_ns = trip_ns - there_ns;

@@ -8,6 +8,7 @@
 #include <map>
 
 #include "linked_nodes.h"
+#include "tests/chance.h"
 
 namespace millrace::test {
 namespace {
@@ -28,8 +29,8 @@ Wires bad_wires(uint64_t seed) {
   wires.seed = seed;
   wires.line = [](net::sim::Line& line, Random& random) {
     line.latency_ns = random.spread(20'000, 20 * kMillisecond);
-    line.jitter_ns = random.chance(500) ? 0 : random.between(0, 2 * line.latency_ns);
-    line.bytes_per_second = random.chance(500) ? 0 : static_cast<uint64_t>(random.spread(50'000, 10'000'000));
+    line.jitter_ns = chance(random, 500) ? 0 : random.between(0, 2 * line.latency_ns);
+    line.bytes_per_second = chance(random, 500) ? 0 : static_cast<uint64_t>(random.spread(50'000, 10'000'000));
     constexpr size_t kSlices[] = {0, 1, 7, 100};
     line.slice_most = kSlices[random.below(4)];
   };

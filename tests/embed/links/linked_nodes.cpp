@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "count_allocations.h"
+#include "tests/chance.h"
 
 namespace millrace::test {
 
@@ -200,7 +201,7 @@ void LinkedNodes::fault() {
       if (!numbers.empty()) network_.hold(number, random_.spread(kMillisecond, kSecond));
       return;
     case 4:
-      if (!numbers.empty() && random_.chance(300)) return network_.vanish(number, random_.chance(500));
+      if (!numbers.empty() && chance(random_, 300)) return network_.vanish(number, chance(random_, 500));
       return cut();
     default: return cut();
   }
@@ -210,7 +211,7 @@ void LinkedNodes::cut() {
   const std::vector<uint64_t> numbers = network_.connections();
   if (numbers.empty()) return;
   int64_t learns_ns[2] = {random_.spread(1000, 50 * kMillisecond), random_.spread(1000, 50 * kMillisecond)};
-  if (random_.chance(200)) learns_ns[random_.below(2)] = INT64_MAX; // that end does not learn of it
+  if (chance(random_, 200)) learns_ns[random_.below(2)] = INT64_MAX; // that end does not learn of it
   ++cuts_;
   network_.cut(numbers[random_.below(numbers.size())], learns_ns[0], learns_ns[1]);
 }

@@ -5,6 +5,7 @@
 #include <doctest/doctest.h>
 
 #include "linked_nodes.h"
+#include "tests/chance.h"
 #include "tests/exec/cutting.h"
 #include "tests/exec/sample.h"
 #include "tests/part.h"
@@ -25,8 +26,8 @@ Wires draw_wires(uint64_t seed) {
   wires.faults_ns = kSecond;
   wires.line = [](net::sim::Line& line, Random& random) {
     line.latency_ns = random.spread(20'000, 40 * kMillisecond);
-    line.jitter_ns = random.chance(500) ? 0 : random.between(0, 2 * line.latency_ns);
-    line.bytes_per_second = random.chance(500) ? 0 : static_cast<uint64_t>(random.spread(50'000, 100'000'000));
+    line.jitter_ns = chance(random, 500) ? 0 : random.between(0, 2 * line.latency_ns);
+    line.bytes_per_second = chance(random, 500) ? 0 : static_cast<uint64_t>(random.spread(50'000, 100'000'000));
     constexpr size_t kSlices[] = {0, 0, 1, 7, 100, 1500};
     line.slice_most = kSlices[random.below(6)];
   };

@@ -1,5 +1,6 @@
 // Moves bytes between the ends of simulated connections.
 #include "tests/net/sim/network.h"
+#include "tests/chance.h"
 
 #include <algorithm>
 #include <array>
@@ -213,7 +214,7 @@ void Network::unlisten(Address address, const void* owner) {
 }
 
 void Network::dial(Address from, Address to, std::function<void(std::unique_ptr<End>)> done) {
-  if (line(from, to).blocked || line(to, from).blocked || random_.chance(lost_dials_)) {
+  if (line(from, to).blocked || line(to, from).blocked || chance(random_, lost_dials_)) {
     time_.schedule(time_.now_ns() + kDialNs, [done = std::move(done)] { done(nullptr); });
     return;
   }

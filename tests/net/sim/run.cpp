@@ -1,5 +1,6 @@
 // Makes ticks with values that are drawn, and takes them in.
 #include "tests/net/sim/run.h"
+#include "tests/chance.h"
 
 #include <algorithm>
 #include <cstring>
@@ -36,7 +37,7 @@ bool Maker::tick(int64_t now_ns) {
     make_end();
     return false;
   }
-  if (random_.chance(setup_.epoch_per_mille)) raise_epoch();
+  if (chance(random_, setup_.epoch_per_mille)) raise_epoch();
   const bool is_due = index_ % setup_.every == 0;
   const bool is_full = waiting_.size() + taken_.size() >= setup_.plan.depth;
   if (is_due && is_full && setup_.clock_waits) return false;
@@ -75,11 +76,11 @@ void Maker::make_values(Tick& tick) {
   tick.bytes.resize(count);
   for (uint8_t i = 0; i < count; ++i) {
     Value& value = tick.parcel.values[i];
-    if (random_.chance(setup_.empty_per_mille)) {
+    if (chance(random_, setup_.empty_per_mille)) {
       value = {nullptr, nullptr, kCauseNothing};
       continue;
     }
-    const bool is_large = random_.chance(setup_.large_per_mille);
+    const bool is_large = chance(random_, setup_.large_per_mille);
     const uint64_t most = is_large ? setup_.plan.capacities[i] : setup_.value_bytes_most;
     const uint64_t size = is_large ? most / 2 + random_.below(most / 2 + 1) : random_.below(most + 1);
     std::vector<uint8_t>& bytes = tick.bytes[i];
@@ -217,7 +218,7 @@ void Taker::arrive(const Parcel& parcel) {
 void Taker::take_in() {
   is_taking_ = true;
   int64_t after_ns = random_.between(setup_.taking_least_ns, setup_.taking_most_ns);
-  if (random_.chance(setup_.slow_per_mille)) after_ns *= 100;
+  if (chance(random_, setup_.slow_per_mille)) after_ns *= 100;
   later_(after_ns, [this] {
     Slot& slot = slots_[taken_in_ % slots_.size()];
     if (hash_of(slot.parcel) != slot.hash) history_.fail("a block was written while it was in use");

@@ -1,5 +1,6 @@
 // Draws a world and its faults from a seed, and looks at how it ends.
 #include "tests/net/sim/simulation.h"
+#include "tests/chance.h"
 
 #include <algorithm>
 #include <iterator>
@@ -163,8 +164,8 @@ class Simulation {
 
 void Simulation::draw_line(Line& line) {
   line.latency_ns = random_.spread(20'000, 80 * kMillisecond);
-  line.jitter_ns = random_.chance(500) ? 0 : random_.between(0, 2 * line.latency_ns);
-  line.bytes_per_second = random_.chance(500) ? 0 : static_cast<uint64_t>(random_.spread(200'000, 100'000'000));
+  line.jitter_ns = chance(random_, 500) ? 0 : random_.between(0, 2 * line.latency_ns);
+  line.bytes_per_second = chance(random_, 500) ? 0 : static_cast<uint64_t>(random_.spread(200'000, 100'000'000));
   line.buffer_bytes = static_cast<size_t>(random_.spread(2 * kKiB, 256 * kKiB));
   constexpr size_t kSlices[] = {0, 0, 0, 7, 100, 1500, 20'000};
   line.slice_most = kSlices[random_.below(std::size(kSlices))];
@@ -173,25 +174,25 @@ void Simulation::draw_line(Line& line) {
 void Simulation::draw_crossings() {
   const uint64_t count = 1 + random_.below(4);
   const auto lanes = static_cast<uint32_t>(1 + random_.below(3));
-  const bool has_large = random_.chance(40);
+  const bool has_large = chance(random_, 40);
   for (uint16_t i = 0; i < count; ++i) {
     CrossingSetup crossing;
     crossing.large_per_mille = has_large && i == 0 ? 30 : 0;
     const uint64_t capacity = crossing.large_per_mille > 0 ? 5 * kMiB / 2 : 2000;
-    const auto delivery = random_.chance(500) ? Delivery::live : Delivery::reliable;
+    const auto delivery = chance(random_, 500) ? Delivery::live : Delivery::reliable;
     crossing.plan =
         make_plan(i, 1 + static_cast<uint32_t>(random_.below(lanes)), static_cast<uint32_t>(random_.spread(1, 8)),
                   delivery, static_cast<uint32_t>(random_.below(4)), capacity);
-    crossing.from_dialler = random_.chance(500);
-    crossing.clock_waits = random_.chance(400);
+    crossing.from_dialler = chance(random_, 500);
+    crossing.clock_waits = chance(random_, 400);
     crossing.period_ns = random_.spread(5 * kMillisecond, 100 * kMillisecond);
     crossing.ticks = static_cast<uint64_t>(std::min<int64_t>(200, ends_ns_ / crossing.period_ns));
-    crossing.every = random_.chance(700) ? 1 : static_cast<uint32_t>(random_.between(2, 4));
-    crossing.empty_per_mille = random_.chance(500) ? 0 : 300;
-    crossing.epoch_per_mille = random_.chance(700) ? 0 : 30;
+    crossing.every = chance(random_, 700) ? 1 : static_cast<uint32_t>(random_.between(2, 4));
+    crossing.empty_per_mille = chance(random_, 500) ? 0 : 300;
+    crossing.epoch_per_mille = chance(random_, 700) ? 0 : 30;
     crossing.value_bytes_most = static_cast<uint32_t>(random_.spread(8, 2000));
     crossing.taking_most_ns = random_.spread(kMillisecond, 60 * kMillisecond);
-    crossing.slow_per_mille = random_.chance(700) ? 0 : 10;
+    crossing.slow_per_mille = chance(random_, 700) ? 0 : 10;
     world_.crossings.push_back(std::move(crossing));
   }
 }
@@ -202,7 +203,7 @@ ProcessSetup Simulation::draw_setup(bool dials) {
   setup.wake_ns_most = wake_ns_most_;
   setup.checks_bodies = checks_bodies_;
   if (restarts_ > 0) {
-    setup.epoch = random_.chance(500) ? static_cast<uint32_t>(restarts_) : 0;
+    setup.epoch = chance(random_, 500) ? static_cast<uint32_t>(restarts_) : 0;
     setup.first_index = setup.epoch > 0 ? 0 : random_.below(1000);
   }
   return setup;
@@ -211,12 +212,12 @@ ProcessSetup Simulation::draw_setup(bool dials) {
 // ---- faults --------------------------------------------------------------------------------------------------------
 
 void Simulation::draw_faults() {
-  kills_ = random_.chance(500);
-  twins_come_ = random_.chance(150);
-  leaves_early_ = !kills_ && !twins_come_ && random_.chance(150);
-  const uint64_t count = random_.chance(80) ? 0 : 1 + random_.below(12); // a few are quiet
+  kills_ = chance(random_, 500);
+  twins_come_ = chance(random_, 150);
+  leaves_early_ = !kills_ && !twins_come_ && chance(random_, 150);
+  const uint64_t count = chance(random_, 80) ? 0 : 1 + random_.below(12); // a few are quiet
   for (uint64_t i = 0; i < count; ++i) after(random_.between(0, ends_ns_), [this] { fault(); });
-  if (random_.chance(50)) {
+  if (chance(random_, 50)) {
     // The first connections wait while the listener sleeps, and are read in any order after that.
     ++totals_.stops;
     listener_->stop(0, random_.between(5 * kSecond, 8 * kSecond));
@@ -297,12 +298,12 @@ void Simulation::vanish() {
 
 void Simulation::stop() {
   ++totals_.stops;
-  main(random_.chance(500)).stop(random_.below(100), random_.spread(kMillisecond, 8 * kSecond));
+  main(chance(random_, 500)).stop(random_.below(100), random_.spread(kMillisecond, 8 * kSecond));
 }
 
 void Simulation::kill() {
   ++totals_.kills;
-  const bool dials = random_.chance(500);
+  const bool dials = chance(random_, 500);
   world_.history.note(Step::fault, main(dials).setup().session.self.session, 0, "killed");
   main(dials).kill(random_.below(100));
   after(random_.spread(kMillisecond, 3 * kSecond), [this, dials] {
@@ -320,7 +321,7 @@ void Simulation::restart(bool dials) {
 void Simulation::twin() {
   ++totals_.twins;
   ++restarts_;
-  const bool dials = random_.chance(700);
+  const bool dials = chance(random_, 700);
   Process* const twin = &world_.start(draw_setup(dials));
   world_.history.note(Step::fault, twin->setup().session.self.session, 0, "a twin");
   twins_.push_back(twin);
@@ -340,13 +341,13 @@ void Simulation::change() {
 
 // Some come in bursts, and a few are long. Slices of a few bytes get short ones, or a history would take too long.
 void Simulation::draw_messages() {
-  if (words_.chance(300)) return;
-  const bool has_long = words_.chance(200);
+  if (chance(words_, 300)) return;
+  const bool has_long = chance(words_, 200);
   for (const bool dials : {true, false}) {
     int64_t at_ns = 0;
     for (uint64_t n = words_.below(60); n > 0; --n) {
-      if (!words_.chance(500)) at_ns = words_.between(0, ends_ns_ + kSecond);
-      const int64_t most = has_long && words_.chance(100) ? 300'000 : 2 * int64_t{kMessageChunkBytes};
+      if (!chance(words_, 500)) at_ns = words_.between(0, ends_ns_ + kSecond);
+      const int64_t most = has_long && chance(words_, 100) ? 300'000 : 2 * int64_t{kMessageChunkBytes};
       const auto bytes = static_cast<size_t>(words_.spread(1, most));
       after(at_ns, [this, dials, bytes] { say(dials, bytes); });
     }
@@ -394,7 +395,7 @@ void Simulation::heal() {
   for (const bool dials : {true, false}) {
     main(dials).go_on();
     // A process that was to be killed soon, or whose address a twin took, begins anew.
-    if (main(dials).is_dead() || (kills_ && random_.chance(500)) || (!dials && !twins_.empty())) restart(dials);
+    if (main(dials).is_dead() || (kills_ && chance(random_, 500)) || (!dials && !twins_.empty())) restart(dials);
     main(dials).spare();
   }
 }
@@ -429,8 +430,8 @@ Outcome Simulation::run() {
   // Apart by at most what a link expects of two machines.
   const int64_t drift = clocks_[0].drift_ppm + random_.between(-kDriftPpmMax + 1, kDriftPpmMax - 1);
   clocks_[1] = {random_.between(-1000 * kSecond, 1000 * kSecond), std::clamp<int64_t>(drift, -200, 200)};
-  wake_ns_most_ = random_.chance(500) ? 0 : random_.spread(1000, 3 * kMillisecond);
-  checks_bodies_ = random_.chance(700);
+  wake_ns_most_ = chance(random_, 500) ? 0 : random_.spread(1000, 3 * kMillisecond);
+  checks_bodies_ = chance(random_, 700);
   dialler_ = &world_.start(draw_setup(true));
   listener_ = &world_.start(draw_setup(false));
   draw_faults();
