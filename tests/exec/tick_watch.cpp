@@ -30,7 +30,7 @@ std::function<int64_t(uint64_t)> always(int64_t period_ns) {
 } // namespace
 
 TEST_CASE("every tick is measured where ticks begin as far apart as a measurement is worth") {
-  for (const int64_t period_ns : {TickWatch::kApartNs, int64_t{100'000}, int64_t{33'333'333}})
+  for (const int64_t period_ns : {TickWatch::kSpacingNs, int64_t{100'000}, int64_t{33'333'333}})
     CHECK(measured(TickWatch(), 5000, always(period_ns)).size() == 5000);
   CHECK(measured(TickWatch(true), 5000, always(50)).size() == 5000); // asked for, as with a trace
 }
@@ -40,10 +40,10 @@ TEST_CASE("of short ticks so many are measured that they begin as far apart as a
     CAPTURE(period_ns);
     constexpr uint64_t kTicks = 1'000'000;
     const auto count = static_cast<double>(measured(TickWatch(), kTicks, always(period_ns)).size());
-    CHECK(count == doctest::Approx(kTicks * static_cast<double>(period_ns) / TickWatch::kApartNs).epsilon(0.05));
+    CHECK(count == doctest::Approx(kTicks * static_cast<double>(period_ns) / TickWatch::kSpacingNs).epsilon(0.05));
   }
   // However short they are, one of so many.
-  CHECK(measured(TickWatch(), 1'000'000, always(1)).size() > 1'000'000 / TickWatch::kApartTicksMax * 0.95);
+  CHECK(measured(TickWatch(), 1'000'000, always(1)).size() > 1'000'000 / TickWatch::kSpacingTicksMax * 0.95);
 }
 
 TEST_CASE("a handler with `every` is at work on as many of the measured ticks as of all") {

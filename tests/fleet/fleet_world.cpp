@@ -233,7 +233,7 @@ void FleetWorld::act(Process& process, const Member::Event& event) {
   }
   if (event.type == Type::fail_stream) {
     require(process.started_revision != 0, "only a run's streams fail");
-    const FailedTick told{event.failure->clock_epoch, event.failure->index};
+    const FailedTick told{event.failure->epoch, event.failure->index};
     const auto [known, is_first] = process.told_streams.emplace(event.failure->clock, told);
     require(is_first || told.counts_before(known->second),
             "a stream's failure is told again if it is earlier, or of a later epoch");

@@ -126,7 +126,7 @@ TEST_CASE("every two wrong letters are found, unless they are 33 places apart") 
   for (size_t left = kPrefix; left < text.size(); ++left)
     for (size_t right = left + 1; right < text.size(); ++right)
       for (int pair = 0; pair < 31 * 31; ++pair) {
-        if (!test::is_tried(tried++)) continue;
+        if (!millrace::test::is_tried(tried++)) continue;
         const auto other = [&](size_t at, int step) {
           return kAlphabet[(kAlphabet.find(text[at]) + 1 + static_cast<size_t>(step)) % 32];
         };
