@@ -13,15 +13,19 @@ namespace millrace::plan {
 
 namespace {
 
-// Threads that submit to a device beside its first: each has a stream of its own, and a device has 64 streams.
+// Segments of a device that have a submitting thread of their own beside the one that the others share. Each of these
+// threads has a stream, and a device has 64 streams. Heavy segments beyond this number share the one thread too; the
+// plan notes that.
 constexpr uint32_t kHeavyMax = 32;
 
-// True if a body in the segment keeps the host busy whenever it is submitted. One that is recorded is not called then.
+// True if the step's body keeps the host busy whenever it is submitted. One that is recorded is not called then.
+bool is_heavy(const Plan& plan, const Step& step) {
+  return step.handler() != kNone && step.region == kNone && (plan.type_of(step).traits & MR_TRAIT_HOST_HEAVY);
+}
+
 bool is_heavy(const Plan& plan, const Segment& segment) {
-  return std::any_of(segment.steps.begin(), segment.steps.end(), [&](uint32_t s) {
-    const Step& step = plan.steps[s];
-    return step.handler() != kNone && step.region == kNone && (plan.type_of(step).traits & MR_TRAIT_HOST_HEAVY);
-  });
+  return std::any_of(segment.steps.begin(), segment.steps.end(),
+                     [&](uint32_t s) { return is_heavy(plan, plan.steps[s]); });
 }
 
 // True if any worker may be the segment's home.
@@ -38,7 +42,8 @@ int64_t load_of(const Plan& plan, const Segment& segment) {
   return load;
 }
 
-// The step that a segment waits for first, if it is decoupled or begins at a `latest`; else kNone.
+// Returns the step in another pace that feeds this segment's first step, if the segment is decoupled or begins at a
+// `latest`; else kNone.
 uint32_t step_before(const Plan& plan, const Segment& segment) {
   const Step& first = plan.steps[segment.steps[0]];
   if (first.channel() != kNone && (first.is<ResolveStep>() || first.is<EntryStep>()))
@@ -49,8 +54,7 @@ uint32_t step_before(const Plan& plan, const Segment& segment) {
   return kNone;
 }
 
-// The worker of that step. If a row of such segments were shared out one by one, each of them would hand its tick to
-// another thread, and each look of a thread at all its segments would find one that can move.
+// The worker of that step. Keeping a chain of such segments on one worker avoids a hand-over per segment.
 uint32_t worker_before(const Plan& plan, const Segment& segment) {
   const uint32_t step = step_before(plan, segment);
   if (step == kNone) return kNone;
@@ -78,12 +82,30 @@ std::vector<uint32_t> homes_of_clocks(const Plan& plan, std::vector<int64_t>& lo
   return homes;
 }
 
+// Returns the handlers of a segment that keep the host busy, in the words of a note.
+std::string heavy_names(const Plan& plan, const Segment& segment) {
+  std::string names;
+  for (const uint32_t s : segment.steps)
+    if (is_heavy(plan, plan.steps[s])) names += (names.empty() ? "" : ", ") + plan.steps[s].name;
+  return names;
+}
+
+// Notes the segments that would have a thread of their own if their device had fewer of them.
+void note_crowded(Plan& plan, uint32_t domain, const std::vector<std::string>& crowded) {
+  std::string names;
+  for (const std::string& name : crowded) names += (names.empty() ? "" : ", ") + name;
+  plan.notes.push_back(names + (crowded.size() == 1 ? " keeps" : " keep") +
+                       " the host busy on the thread that submits all else to " + plan.domains[domain].name + ": " +
+                       std::to_string(kHeavyMax) + " others there have a thread of their own, which is the most");
+}
+
 } // namespace
 
 void schedule(Plan& plan) {
   plan.threads = plan.workers;
   std::map<std::string, uint32_t> named;
   std::map<uint32_t, uint32_t> submitters, heavy_count; // by domain
+  std::map<uint32_t, std::vector<std::string>> crowded; // by domain: heavy handlers without a thread of their own
   std::vector<int64_t> load(plan.workers, 0);
   int64_t all = 0;
   for (const Segment& segment : plan.segments)
@@ -104,6 +126,7 @@ void schedule(Plan& plan) {
       segment.home = plan.threads++;
       segment.pinned = true;
     } else if (!plan.on_host(segment.domain)) {
+      if (is_heavy(plan, segment)) crowded[segment.domain].push_back(heavy_names(plan, segment));
       const auto [at, fresh] = submitters.try_emplace(segment.domain, plan.threads);
       if (fresh) ++plan.threads;
       segment.home = at->second;
@@ -114,11 +137,12 @@ void schedule(Plan& plan) {
       const uint32_t before = worker_before(plan, segment);
       const int64_t own = load_of(plan, segment);
       segment.home = static_cast<uint32_t>(std::min_element(load.begin(), load.end()) - load.begin());
-      // But no worker takes more than its share of the whole load for that.
+      // Follow the previous worker only while its load stays below the average.
       if (before != kNone && load[before] + own <= all / plan.workers) segment.home = before;
       load[segment.home] += own;
     }
   }
+  for (const auto& [domain, names] : crowded) note_crowded(plan, domain, names);
 }
 
 } // namespace millrace::plan

@@ -196,9 +196,24 @@ TEST_CASE("4.3: a body that keeps the host busy is submitted by a thread of its 
   CHECK(std::set<uint32_t>{others[0], heavy.segment("h2").thread, heavy.segment("h4").thread}.size() == 3);
   CHECK(heavy.threads() == heavy.workers() + 3);
   CHECK(heavy.text().find("sim:0, a thread of its own that submits to it\n    h2 ") != std::string::npos);
+  CHECK_FALSE(heavy.has_note("keeps the host busy"));
   const Planned recorded = on_device("p.heavyrecorded");
   CHECK_FALSE(recorded.segment("h2").heavy);
   CHECK(recorded.threads() == recorded.workers() + 1);
+}
+
+TEST_CASE("4.3: bodies that keep the host busy and get no thread of their own any more are noted") {
+  const auto with_heavy = [&](size_t count) {
+    Pipeline p = line(std::vector<std::string>(count, "p.heavy"));
+    for (size_t h = 1; h <= count; ++h) p.graph.handlers[h].device = "sim:0";
+    return Planned(p, machine_of(2, {"cpu", "sim:0"}));
+  };
+  CHECK_FALSE(with_heavy(32).has_note("the host busy"));
+  const Planned one_more = with_heavy(33);
+  CHECK(
+      one_more.has_note("h33 keeps the host busy on the thread that submits all else to sim:0: 32 others there have"));
+  CHECK_FALSE(one_more.segment("h33").heavy);
+  CHECK(with_heavy(34).has_note("h33, h34 keep the host busy"));
 }
 
 TEST_CASE("5.2: a handler that answers later is cut from those that come after it") {
