@@ -7,7 +7,6 @@
 
 #include "fleet/statement.h"
 #include "node/reading.h"
-#include "plan/plan_json.h"
 #include "plugin/info_json.h"
 
 namespace millrace::node {
@@ -128,7 +127,7 @@ void ToldHandlers::take(const json& told, plan::HandlerFacts& handler, AskNode a
     ToldHandler& read = handlers_.back();
     for (const json& answer : told.at("answers").get_ref<const json::array_t&>())
       read.answers_.push_back({answer.at("inputs").dump(), read_formats(answer.at("outputs"), records_)});
-    handler.facts = plan::read_facts(told.at("facts"));
+    handler.facts = plugin::read_facts(told.at("facts"));
     handler.accepts = read_formats(told.at("accepts"), records_);
     handler.answers = &read;
     return read;
@@ -144,7 +143,7 @@ json ToldHandlers::tell(const plan::HandlerFacts& handler) {
   plugin::HandlerInfo info = handler.answers->info();
   info.manual.clear(); // for people, and long
   json told = {{"info", plugin::to_json(info)},
-               {"facts", plan::write_facts(handler.facts)},
+               {"facts", plugin::to_json(handler.facts)},
                {"accepts", tell_formats(handler.accepts)},
                {"answers", json::array()}};
   const auto add = [&](const json& inputs, const std::vector<mr_format>& outputs) {

@@ -22,7 +22,7 @@
 //  (3.2).
 //  - A plan is immutable and pure: the same graph, facts, machine and costs give the same plan.
 //  - A plan is data alone: indices and texts, no pointer to a handler, a registry or the graph. It can be compared,
-//    written as JSON and read again (plan_json.h).
+//    written as JSON and read again, as tests do.
 //
 // Limits. It holds no memory, thread or handler; exec/ makes those from it.
 #pragma once

@@ -184,6 +184,20 @@ std::shared_ptr<const RecordType> read_record_type(const json& in) {
                                                      name.c_str(), fields.data()}); // copies all of it
 }
 
+json to_json(const mr_facts& facts) {
+  static_assert(field_count<mr_facts>() == 11,
+                "each field of mr_facts is written and read, but its size and a reserve");
+  return {facts.live,        facts.rate_num, facts.rate_den, facts.tick_count, facts.cost_cpu_ns,
+          facts.cost_gpu_ns, facts.waits,    facts.time_num, facts.time_den};
+}
+
+mr_facts read_facts(const json& in) {
+  return {sizeof(mr_facts), Whole{in.at(0)}, Whole{in.at(1)},
+          Whole{in.at(2)},  Whole{in.at(3)}, Whole{in.at(4)},
+          Whole{in.at(5)},  Whole{in.at(6)}, 0,
+          Whole{in.at(7)},  Whole{in.at(8)}};
+}
+
 json to_json(const HandlerInfo& info) {
   json out = {{"type", info.type},
               {"summary", info.summary},

@@ -12,7 +12,7 @@
 #include <span>
 #include <thread>
 
-#include "plan/plan_json.h"
+#include "tests/plan/plan_json.h"
 
 namespace millrace::test {
 
@@ -577,7 +577,7 @@ Compiled::Compiled(Pipeline pipeline, const Setup& setup)
   options.round_trip_ns = setup_.round_trip_ns;
   plan_ = plan::compile(graph_, prepared_, registry_, exec::host_table(), machine, options);
   // A run needs of its plan only what is written of it.
-  if (setup_.seed % 2 == 1) plan_ = plan::read_plan(plan::write_plan(plan_));
+  if (setup_.seed % 2 == 1) plan_ = read_plan(write_plan(plan_));
   const std::shared_ptr<device::SimFabric> fabric = device::make_fabric();
   for (const plan::Domain& domain : plan_.domains) {
     if (domain.is_host()) {

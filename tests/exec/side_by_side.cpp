@@ -8,7 +8,7 @@
 #include <thread>
 
 #include "harness.h"
-#include "plan/plan_json.h"
+#include "tests/plan/plan_json.h"
 
 using namespace millrace;
 using namespace millrace::test;
@@ -89,7 +89,7 @@ TEST_CASE(
     machine.use(plan::domains_named(setup.domains));
     const plan::Plan plan =
         plan::compile(graph, prepared.facts, plan::LiveTypes(registry, exec::host_table()), machine, {});
-    return plan::write_plan(plan).dump() == plan::write_plan(running.plan()).dump();
+    return write_plan(plan).dump() == write_plan(running.plan()).dump();
   };
   while (!running.live().finished() && compiled < 50) {
     bool first = false, second = false;

@@ -7,7 +7,6 @@
 #include <string>
 #include <vector>
 
-#include "plan/plan_json.h"
 #include "plan/prepare.h"
 #include "plugin/info_json.h"
 #include "tests/contains.h"
@@ -90,7 +89,7 @@ TEST_CASE("a handler that was told has the declaration, the facts and the format
     plugin::HandlerInfo declared = known.answers->info();
     declared.manual.clear(); // is not told
     CHECK(plugin::to_json(handler.answers->info()) == plugin::to_json(declared));
-    CHECK(plan::write_facts(handler.facts) == plan::write_facts(known.facts));
+    CHECK(plugin::to_json(handler.facts) == plugin::to_json(known.facts));
     CHECK(text_of(handler.accepts) == text_of(known.accepts));
     CHECK(handler.outputs.empty());
     CHECK(handler.answers->scratch_bytes() == 0);

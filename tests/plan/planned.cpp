@@ -7,7 +7,7 @@
 #include <nlohmann/json.hpp>
 #include <stdexcept>
 
-#include "plan/plan_json.h"
+#include "tests/plan/plan_json.h"
 
 namespace millrace::test {
 
@@ -291,9 +291,9 @@ Planned::Planned(const Pipeline& pipeline, const plan::Machine& machine, const p
   registry_.add(plan_plugin(), "");
   prepared_ = plan::prepare(graph_, registry_, host_);
   compiled_ = plan::compile(graph_, prepared_, registry_, host_, machine, options);
-  const std::string written = plan::write_plan(compiled_).dump();
-  plan_ = plan::read_plan(nlohmann::json::parse(written));
-  if (plan::write_plan(plan_).dump() != written) throw std::logic_error("a plan that was read is another one");
+  const std::string written = write_plan(compiled_).dump();
+  plan_ = read_plan(nlohmann::json::parse(written));
+  if (write_plan(plan_).dump() != written) throw std::logic_error("a plan that was read is another one");
 }
 
 std::vector<std::string> Planned::inserted() const {

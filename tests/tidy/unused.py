@@ -30,7 +30,6 @@ TESTS_ALONE_ALLOWED = {
     "json_schema": "docs/reference/pipeline.schema.json is made and checked by a test",
     "least_sum": "the exact answer that a test compares the minimum cut with",
     "parse_file": "load() for what is known to be a path",
-    "read_plan": "decision 0054: a plan is data; the tests run plans that were read back",
     "turned_away": "a counter of the door; only a test can ask how many it turned away",
 }
 
