@@ -224,7 +224,7 @@ TEST_CASE("8.12: a handler stays with its clock if a reader waits for a tick of 
   CHECK(is_apart(queued));
 }
 
-TEST_CASE("8.12: a handler that reads from two that work behind has a pace within theirs: no gap of one drains it") {
+TEST_CASE("8.12: a handler that reads from two decoupled ones has a pace within theirs: no gap of one drains it") {
   for (const uint32_t workers : {1u, 2u, 8u}) {
     Pipeline p(
         "t.count name=source count=160 ! t.window name=a from=20 until=100 ; source. ! t.relay name=b ; "

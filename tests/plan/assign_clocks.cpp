@@ -1,4 +1,4 @@
-// The source that paces a clock, and the clock that a handler belongs to, beyond what the tests of behind.cpp show.
+// Tests which source paces a clock, and which clock a handler belongs to. Decoupled handlers are in decoupled.cpp.
 #include <doctest/doctest.h>
 
 #include "planned.h"

@@ -27,8 +27,8 @@ int read_refusal(const json& document) {
 Pipeline with_all_kinds() {
   return Pipeline(
       "t.count name=source count=8 ! t.relay name=third every=3 device=sim:0 ; source. ! t.paced name=paced ! t.sink "
-      "name=sink log=all ; third. ! paced.extra policy=latest lag=1 ; t.relay name=behind ! t.sink name=end log=end ; "
-      "source. ! behind. policy=queue depth=2 full=drop_oldest");
+      "name=sink log=all ; third. ! paced.extra policy=latest lag=1 ; t.relay name=queued ! t.sink name=end log=end ; "
+      "source. ! queued. policy=queue depth=2 full=drop_oldest");
 }
 
 } // namespace

@@ -99,8 +99,7 @@ namespace millrace::plan {
 
 MR_WORDS(DomainKind, {DomainKind::cpu, "cpu"}, {DomainKind::sim, "sim"}, {DomainKind::cuda, "cuda"})
 MR_WORDS(Bodies, {Bodies::on_host, "on_host"}, {Bodies::simulated, "simulated"}, {Bodies::enqueued, "enqueued"})
-// "behind" stays the word for a decoupled pace: plans that were saved have it.
-MR_WORDS(PaceKind, {PaceKind::clock, "clock"}, {PaceKind::decoupled, "behind"}, {PaceKind::far, "far"},
+MR_WORDS(PaceKind, {PaceKind::clock, "clock"}, {PaceKind::decoupled, "decoupled"}, {PaceKind::far, "far"},
          {PaceKind::batch, "batch"})
 MR_WORDS(BatchRule, {BatchRule::free, "free"}, {BatchRule::fixed, "fixed"}, {BatchRule::learnt, "learnt"})
 MR_WORDS(ChannelKind, {ChannelKind::gate, "gate"}, {ChannelKind::latest, "latest"}, {ChannelKind::queue, "queue"},

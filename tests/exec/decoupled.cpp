@@ -89,7 +89,7 @@ TEST_CASE("2.3: a reader of a queue that requires nothing runs at the queue's va
   }
 }
 
-TEST_CASE("8.4: a gate does not stand behind a step that waits for what comes after the gate") {
+TEST_CASE("8.4: a gate does not come after a step that waits for what comes after the gate") {
   Pipeline p;
   p.add("source", "t.count", {{"count", "12"}});
   for (const char* name : {"first", "side", "back"}) p.add(name, "t.relay");
