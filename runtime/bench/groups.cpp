@@ -22,10 +22,7 @@
 #include "batch/controller.h"
 #include "batch/sim/simulate.h"
 #include "bench/measure.h"
-#include "device/cpu/cpu_device.h"
 #include "graph/unfold.h"
-#include "observe/error.h"
-#include "plan/plan.h"
 
 namespace millrace::bench {
 
@@ -80,41 +77,17 @@ graph::Graph streams_with(const std::string& type, bool is_shared) {
   return graph;
 }
 
-// Runs the graph until `measure` returns.
-template <class Measure>
-void run_while(const graph::Graph& written, uint32_t workers, const Measure& measure) {
-  graph::Graph graph = graph::unfold(written);
-  plugin::Registry registry;
-  registry.add(spending_plugin(), "");
-  plan::Prepared prepared = plan::prepare(graph, registry, exec::host_table());
-  plan::Machine machine;
-  machine.workers = workers;
-  const plan::Plan plan = plan::compile(graph, prepared, registry, exec::host_table(), machine, {});
-  device::CpuDevice cpu;
-  exec::Run run(plan, graph, prepared.handlers, {&cpu}, {});
-  run.start();
-  measure(run);
-  run.stop();
-  const Result result = run.wait();
-  if (!result.ok) throw Failure(result.error);
-}
-
-double process_ns() {
-  timespec used;
-  clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &used);
-  return static_cast<double>(used.tv_sec) * 1e9 + static_cast<double>(used.tv_nsec);
-}
-
 double ns_per_item(bool is_shared, uint32_t workers) {
   double ns = 0;
-  run_while(streams_with("flow.pass", is_shared), workers, [&](exec::Run& run) {
+  const auto measure = [&](exec::Run& run) {
     std::this_thread::sleep_for(kOverheadFor / 3);
-    const double before_ns = process_ns();
+    const double before_ns = used_ns(CLOCK_PROCESS_CPUTIME_ID);
     const uint64_t ticks_before = run.report().ticks_run;
     std::this_thread::sleep_for(kOverheadFor);
-    const double took_ns = process_ns() - before_ns;
+    const double took_ns = used_ns(CLOCK_PROCESS_CPUTIME_ID) - before_ns;
     ns = took_ns / static_cast<double>(run.report().ticks_run - ticks_before);
-  });
+  };
+  run_graph(graph::unfold(streams_with("flow.pass", is_shared)), workers, {}, &spending_plugin(), measure);
   return ns;
 }
 
@@ -164,7 +137,7 @@ Wall run_wall(double offered) {
   batch.max = kItemsMax;
   graph.handlers[1].batch = batch;
   Wall wall;
-  run_while(graph, kGroupWorkers, [&](exec::Run& run) {
+  const auto measure = [&](exec::Run& run) {
     std::this_thread::sleep_for(kSettleFor);
     Stalls stalls;
     const uint64_t items_before = spent.items.load(), calls_before = spent.calls.load();
@@ -180,7 +153,8 @@ Wall run_wall(double offered) {
     const std::vector<double> late_us = stalls.end();
     wall.stall_p50_us = quantile(late_us, 0.5);
     wall.stall_p99_us = quantile(late_us, 0.99);
-  });
+  };
+  run_graph(graph::unfold(graph), kGroupWorkers, {}, &spending_plugin(), measure);
   return wall;
 }
 

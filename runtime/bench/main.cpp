@@ -1,5 +1,4 @@
 // The program millrace-bench, which `millrace bench` runs in its place: the runtime's own benchmarks.
-#include <cstdio>
 #include <exception>
 #include <vector>
 
@@ -13,12 +12,6 @@
 namespace millrace::bench {
 namespace {
 
-int fail(const Error& error, int code) {
-  std::fflush(stdout);
-  std::fprintf(stderr, "%s\n", format_error(error).c_str());
-  return code;
-}
-
 // Reads the arguments as those of `millrace bench`, so that help and errors are the same whichever program reads them.
 int main_of(int argc, char** argv) {
   CLI::App app{"the runtime's own benchmarks", "millrace"};
@@ -31,14 +24,14 @@ int main_of(int argc, char** argv) {
   } catch (const CLI::Success& success) { // --help
     return app.exit(success);
   } catch (const CLI::ParseError& failure) {
-    return fail(cli::usage_error(app, failure, {words.begin() + 1, words.end()}), cli::kWrongUsage);
+    return cli::fail(cli::usage_error(app, failure, {words.begin() + 1, words.end()}), cli::kWrongUsage);
   }
   try {
     return run_benches(options.names, options.json, options.devices);
   } catch (const Failure& failure) {
-    return fail(failure.error(), cli::exit_code_of(failure.error()));
+    return cli::fail(failure.error(), cli::exit_code_of(failure.error()));
   } catch (const std::exception& failure) {
-    return fail(Error{code::handler_failed, failure.what(), {}, {}, "", ""}, cli::kRunFailed);
+    return cli::fail(Error{code::handler_failed, failure.what(), {}, {}, "", ""}, cli::kRunFailed);
   }
 }
 

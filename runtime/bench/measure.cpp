@@ -18,6 +18,12 @@ int64_t monotonic_ns() {
   return int64_t{now.tv_sec} * 1'000'000'000 + now.tv_nsec;
 }
 
+double used_ns(clockid_t clock) {
+  timespec used;
+  clock_gettime(clock, &used);
+  return static_cast<double>(used.tv_sec) * 1e9 + static_cast<double>(used.tv_nsec);
+}
+
 double quantile(std::vector<double> samples, double q) {
   if (samples.empty()) return 0;
   std::sort(samples.begin(), samples.end());
@@ -65,7 +71,8 @@ graph::Graph chain(uint32_t handlers) {
   return graph;
 }
 
-Report run_graph(graph::Graph graph, uint32_t workers, const exec::RunOptions& options, const mr_plugin* plugin) {
+Report run_graph(graph::Graph graph, uint32_t workers, const exec::RunOptions& options, const mr_plugin* plugin,
+                 const std::function<void(exec::Run&)>& measure) {
   plugin::Registry registry;
   if (plugin) registry.add(*plugin, "");
   plan::Prepared prepared = plan::prepare(graph, registry, exec::host_table());
@@ -75,6 +82,10 @@ Report run_graph(graph::Graph graph, uint32_t workers, const exec::RunOptions& o
   device::CpuDevice cpu;
   exec::Run run(plan, graph, prepared.handlers, {&cpu}, options);
   run.start();
+  if (measure) {
+    measure(run);
+    run.stop();
+  }
   Result result = run.wait();
   if (!result.ok) throw Failure(result.error);
   return std::move(result.report);

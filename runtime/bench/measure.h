@@ -4,6 +4,7 @@
 #include <millrace/abi.h>
 
 #include <cstdint>
+#include <ctime>
 #include <functional>
 #include <string>
 #include <vector>
@@ -24,6 +25,8 @@ struct Row {
 
 // The same clock as the now_ns() of handlers.
 int64_t monotonic_ns();
+// The processor time that a clock of the process or of a thread has counted.
+double used_ns(clockid_t clock);
 
 // 0 if there are no samples.
 double quantile(std::vector<double> samples, double q);
@@ -39,10 +42,10 @@ void add_free_clock(graph::Graph& graph, uint32_t in_flight);
 // null.source → flow.pass × (handlers − 2) → null.sink.
 graph::Graph chain(uint32_t handlers);
 
-// Compiles for `workers` threads and runs to the end. `plugin`: the benchmark's own handlers, or null. Throws Failure
-// if the run fails.
+// Compiles for `workers` threads and runs to the end, or until `measure` returns, which is given the run once it has
+// started. `plugin`: the benchmark's own handlers, or null. Throws Failure if the run fails.
 Report run_graph(graph::Graph graph, uint32_t workers, const exec::RunOptions& options,
-                 const mr_plugin* plugin = nullptr);
+                 const mr_plugin* plugin = nullptr, const std::function<void(exec::Run&)>& measure = nullptr);
 // Runs `ticks` ticks with workers that spin, as most benchmarks need.
 Report run_graph(graph::Graph graph, uint32_t workers, uint64_t ticks, const mr_plugin* plugin = nullptr);
 

@@ -21,9 +21,6 @@
 #include <vector>
 
 #include "bench/measure.h"
-#include "device/cpu/cpu_device.h"
-#include "observe/error.h"
-#include "plan/plan.h"
 
 namespace millrace::bench {
 
@@ -134,38 +131,23 @@ graph::Graph graph_of(const Streams& of) {
   return graph;
 }
 
-double used_ns(clockid_t clock) {
-  timespec used;
-  clock_gettime(clock, &used);
-  return static_cast<double>(used.tv_sec) * 1e9 + static_cast<double>(used.tv_nsec);
-}
-
 // The processor time of all threads but this one, which makes the reports.
 double others_ns() { return used_ns(CLOCK_PROCESS_CPUTIME_ID) - used_ns(CLOCK_THREAD_CPUTIME_ID); }
 
 // The processor time of a tick, once the run has warmed up.
 double ns_per_tick(const Streams& of, uint32_t workers) {
-  graph::Graph graph = graph_of(of);
-  plugin::Registry registry;
-  registry.add(touching_plugin(), "");
-  plan::Prepared prepared = plan::prepare(graph, registry, exec::host_table());
-  plan::Machine machine;
-  machine.workers = workers;
-  const plan::Plan plan = plan::compile(graph, prepared, registry, exec::host_table(), machine, {});
-  device::CpuDevice cpu;
-  exec::Run run(plan, graph, prepared.handlers, {&cpu}, {});
-  run.start();
-  const bool paced = of.rate > 0;
-  std::this_thread::sleep_for(paced ? kWarmFor : kFreeFor);
-  const double before_ns = others_ns(); // before the report, which takes a while and reads the ticks first
-  const uint64_t ticks_before = run.report().ticks_run;
-  std::this_thread::sleep_for(paced ? kMeasuredFor : kFreeFor);
-  const double took_ns = others_ns() - before_ns;
-  const uint64_t ticks = run.report().ticks_run - ticks_before;
-  run.stop();
-  const Result result = run.wait();
-  if (!result.ok) throw Failure(result.error);
-  return took_ns / static_cast<double>(ticks);
+  double ns = 0;
+  const auto measure = [&](exec::Run& run) {
+    const bool paced = of.rate > 0;
+    std::this_thread::sleep_for(paced ? kWarmFor : kFreeFor);
+    const double before_ns = others_ns(); // before the report, which takes a while and reads the ticks first
+    const uint64_t ticks_before = run.report().ticks_run;
+    std::this_thread::sleep_for(paced ? kMeasuredFor : kFreeFor);
+    const double took_ns = others_ns() - before_ns;
+    ns = took_ns / static_cast<double>(run.report().ticks_run - ticks_before);
+  };
+  run_graph(graph_of(of), workers, {}, &touching_plugin(), measure);
+  return ns;
 }
 
 } // namespace

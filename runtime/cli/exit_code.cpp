@@ -1,5 +1,7 @@
-// Maps each family of errors to an exit code; see exit_code.h.
+// Maps each family of errors to an exit code, and prints the last error of a command; see exit_code.h.
 #include "cli/exit_code.h"
+
+#include <cstdio>
 
 namespace millrace::cli {
 
@@ -34,6 +36,12 @@ ExitCode exit_code_of(const Error& error) {
     case 5: return kPluginNotLoaded;
     default: return kRunFailed;
   }
+}
+
+int fail(const Error& error, int code) {
+  std::fflush(stdout);
+  std::fprintf(stderr, "%s\n", format_error(error).c_str());
+  return code;
 }
 
 } // namespace millrace::cli

@@ -1,4 +1,4 @@
-// Exit codes: a contract with scripts.
+// Exit codes, a contract with scripts, and how a command ends with an error.
 #pragma once
 
 #include "observe/error.h"
@@ -18,5 +18,8 @@ enum ExitCode {
 
 // The exit code of a command that ends with this error.
 ExitCode exit_code_of(const Error& error);
+
+// Prints the error on stderr, after all that stdout has, and returns the code: the end of a command.
+int fail(const Error& error, int code);
 
 } // namespace millrace::cli

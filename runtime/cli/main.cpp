@@ -379,12 +379,6 @@ class Commands {
   bool with_cuda_ = false, with_items_ = false;
 };
 
-int fail(const Error& error, int code) {
-  std::fflush(stdout);
-  std::fprintf(stderr, "%s\n", format_error(error).c_str());
-  return code;
-}
-
 int main_of(int argc, char** argv) {
   CLI::App app{"a dataflow stream runtime", "millrace"};
   app.set_version_flag("--version", kVersion);
