@@ -18,6 +18,7 @@
 #include "cli/signals.h"
 #include "cli/usage_error.h"
 #include "compose/plugins.h"
+#include "embed/outcome.h"
 #include "graph/quantity.h"
 #include "millrace/abi.h"
 #include "millrace/read_number.h"
@@ -82,7 +83,7 @@ CLI::Option* add_pipeline_options(CLI::App& app, compose::PipelineOptions& optio
   app.add_option("--devices", options.devices, "devices that may be used, in order: cpu, cuda:0, sim:0, …")
       ->type_name("LIST");
   app.add_option("--threads", options.threads, "threads to plan for; default: as many as cores")
-      ->check(CLI::Range(uint32_t{1}, compose::kThreadsMax));
+      ->check(CLI::Range(uint32_t{1}, embed::kThreadsMax));
   app.add_option("--clock", options.clock, "realtime, free or source")->type_name("MODE");
   app.add_option("--rate", options.rate, "ticks a second: 30, 29.97, 30000/1001")->type_name("FPS");
   app.add_option("--plugin-path", options.plugin_paths, "another folder of plugins; may be given again")

@@ -6,6 +6,7 @@
 
 #include "compose/node_folder.h"
 #include "compose/pipeline.h"
+#include "embed/outcome.h"
 #include "embed/translated.h"
 #include "node/node.h"
 #include "node/report.h"
@@ -15,13 +16,8 @@ namespace millrace {
 
 namespace {
 
-// run() waits no longer than this for on_message to take what is queued; it gets the rest later.
-constexpr int64_t kLogWrittenWithinNs = 10'000'000'000;
-
 compose::PipelineOptions pipeline_options(const FileRunOptions& options) {
-  if (options.threads > compose::kThreadsMax)
-    throw Failure(code::bad_command_line, "threads: " + std::to_string(options.threads) + " is more than " +
-                                              std::to_string(compose::kThreadsMax));
+  embed::check_threads(options.threads);
   compose::PipelineOptions given;
   given.pipeline = options.pipeline;
   given.sets = options.sets;
@@ -82,12 +78,12 @@ class FileRun::Work {
   Outcome run() {
     if (has_run_) throw std::logic_error("a FileRun runs once");
     has_run_ = true;
-    Outcome outcome;
     Result result;
+    std::string report;
     if (node_) {
       node::NodeResult ended = node_->run();
       result = std::move(ended.result);
-      outcome.report = node::report_of_all(result, given_.node, ended.reports);
+      report = node::report_of_all(result, given_.node, ended.reports);
     } else {
       exec::RunOptions options = run_options();
       options.ticks_max = options_.ticks_max;
@@ -96,17 +92,10 @@ class FileRun::Work {
       run->start();
       take(run);
       result = run->wait();
-      outcome.report = to_json(result);
+      report = to_json(result);
     }
-    log_.flush(kLogWrittenWithinNs);
-    outcome.ok = result.ok;
-    if (!result.ok) {
-      outcome.code = format_code(result.error.code);
-      outcome.error = format_error(result.error);
-    }
-    outcome.ticks = result.report.ticks_run;
-    outcome.duration_s = result.report.duration_s;
-    return outcome;
+    log_.flush(embed::kLogWrittenWithinNs);
+    return embed::outcome_of(result, std::move(report));
   }
 
   void stop() {

@@ -8,9 +8,6 @@
 
 namespace millrace::compose {
 
-// More threads than this is a typing error.
-constexpr uint32_t kThreadsMax = 1024;
-
 // Texts are as given; "" if not given.
 struct PipelineOptions {
   std::string pipeline; // a file, or a line

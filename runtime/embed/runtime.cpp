@@ -15,6 +15,7 @@
 #include "embed/app_handlers.h"
 #include "embed/compose.h"
 #include "embed/crash_report.h"
+#include "embed/outcome.h"
 #include "embed/streams.h"
 #include "embed/translated.h"
 #include "observe/log.h"
@@ -27,23 +28,15 @@ namespace {
 using embed::translated;
 using embed::translated_alone;
 
-// The same limit as that of `millrace run --threads`.
-constexpr uint32_t kThreadsMax = 1024;
-
 embed::Choices choices_of(const RuntimeOptions& options) {
   embed::Choices choices;
   choices.domains = embed::parse_domains(options.devices);
-  if (options.threads > kThreadsMax)
-    throw Failure(code::bad_command_line,
-                  "threads: " + std::to_string(options.threads) + " is more than " + std::to_string(kThreadsMax));
+  embed::check_threads(options.threads);
   choices.threads = options.threads;
   if (!options.clock.empty()) choices.clock = embed::parse_clock_mode(options.clock);
   if (!options.rate.empty()) choices.rate = embed::parse_rate(options.rate);
   return choices;
 }
-
-// wait() waits no longer than this for on_message and on_log to take what is queued; they get the rest later.
-constexpr int64_t kLogWrittenWithinNs = 10'000'000'000;
 
 // Null if the application has neither on_message nor on_log: then there is no thread either.
 std::unique_ptr<Log> log_of(const RuntimeOptions& options) {
@@ -266,16 +259,8 @@ class Runtime::State {
     const auto run = running();
     if (!run) throw std::logic_error(over_ ? "wait() after the run was waited for" : "wait() before start()");
     const Result result = run->wait();
-    Outcome outcome;
-    outcome.ok = result.ok;
-    if (!result.ok) {
-      outcome.code = format_code(result.error.code);
-      outcome.error = format_error(result.error);
-    }
-    outcome.ticks = result.report.ticks_run;
-    outcome.duration_s = result.report.duration_s;
-    if (log_) log_->flush(kLogWrittenWithinNs);
-    outcome.report = to_json(result);
+    if (log_) log_->flush(embed::kLogWrittenWithinNs);
+    Outcome outcome = embed::outcome_of(result, to_json(result));
     end_streams();
     const std::lock_guard lock(mutex_);
     run_ = nullptr; // the composition stays: values that wait in an app.sink may still be pulled
