@@ -26,6 +26,7 @@
 #include "embed/compose.h"
 #include "embed/device_module.h"
 #include "observe/error.h"
+#include "observe/report.h"
 
 namespace millrace::bench {
 

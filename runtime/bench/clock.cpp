@@ -19,6 +19,8 @@
 #include <ctime>
 
 #include "device/timeline.h"
+#include "exec/run_options.h"
+#include "observe/report.h"
 
 namespace millrace::bench {
 

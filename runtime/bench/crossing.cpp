@@ -10,8 +10,15 @@
 #include "bench/measure.h"
 #include "device/cpu/cpu_device.h"
 #include "exec/crossing.h"
+#include "exec/run.h"
+#include "exec/run_options.h"
 #include "observe/error.h"
+#include "observe/report.h"
+#include "plan/compile.h"
+#include "plan/machine.h"
 #include "plan/plan.h"
+#include "plan/prepare.h"
+#include "plugin/registry.h"
 
 namespace millrace::bench {
 

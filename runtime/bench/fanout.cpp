@@ -3,6 +3,7 @@
 // null.source → null.sink × N on one thread under `free`: all sinks read the same bytes, and nothing is copied. `tick`
 // is a run's wall time over its ticks, accounting included; `reader` is the slope from 1 to 64 readers.
 #include "bench/measure.h"
+#include "observe/report.h"
 
 namespace millrace::bench {
 

@@ -13,6 +13,8 @@
 #include <atomic>
 
 #include "bench/measure.h"
+#include "exec/run_options.h"
+#include "observe/report.h"
 
 namespace millrace::bench {
 

@@ -22,7 +22,10 @@
 #include "batch/controller.h"
 #include "batch/sim/simulate.h"
 #include "bench/measure.h"
+#include "exec/run.h"
+#include "exec/run_options.h"
 #include "graph/unfold.h"
+#include "observe/report.h"
 
 namespace millrace::bench {
 

@@ -6,9 +6,16 @@
 #include <utility>
 
 #include "device/cpu/cpu_device.h"
+#include "device/sim/sim.h"
+#include "device/timeline.h"
 #include "embed/compose.h"
+#include "exec/run.h"
+#include "exec/run_options.h"
 #include "observe/error.h"
+#include "observe/report.h"
+#include "plan/compile.h"
 #include "plan/plan.h"
+#include "plugin/registry.h"
 
 namespace millrace::bench {
 

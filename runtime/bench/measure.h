@@ -9,9 +9,22 @@
 #include <string>
 #include <vector>
 
-#include "device/sim/sim.h"
-#include "exec/run.h"
 #include "graph/graph.h"
+
+namespace millrace::plan {
+struct HopPrice;
+struct Plan;
+} // namespace millrace::plan
+namespace millrace::exec {
+class Run;
+struct RunOptions;
+} // namespace millrace::exec
+namespace millrace {
+struct Report;
+}
+namespace millrace::device {
+struct SimOptions;
+}
 
 namespace millrace::bench {
 

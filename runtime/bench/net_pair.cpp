@@ -13,6 +13,7 @@
 #include "bench/measure.h"
 #include "net/system/listener.h"
 #include "net/system/reactor.h"
+#include "plan/plan.h"
 
 namespace millrace::bench {
 namespace {

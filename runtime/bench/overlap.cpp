@@ -5,6 +5,9 @@
 // in flight each of the three engines can always be busy, which gives 100 ticks a second; more ticks in flight give no
 // more. `rate` is over all ticks, including the first 20 ms, in which no tick completes.
 #include "bench/measure.h"
+#include "device/sim/sim.h"
+#include "exec/run_options.h"
+#include "plan/hops.h"
 
 namespace millrace::bench {
 

@@ -21,7 +21,11 @@
 #include <random>
 
 #include "bench/measure.h"
+#include "device/device.h"
+#include "device/sim/sim.h"
+#include "exec/run_options.h"
 #include "plan/placement.h"
+#include "plan/plan.h"
 
 namespace millrace::bench {
 

@@ -20,9 +20,15 @@
 #include <chrono>
 #include <random>
 
+#include "exec/run.h"
 #include "graph/unfold.h"
+#include "plan/compile.h"
+#include "plan/machine.h"
 #include "plan/placement.h"
 #include "plan/plan.h"
+#include "plan/prepare.h"
+#include "plan/print.h"
+#include "plugin/registry.h"
 
 namespace millrace::bench {
 

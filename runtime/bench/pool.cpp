@@ -16,6 +16,7 @@
 #include <memory>
 
 #include "memory/ring.h"
+#include "observe/report.h"
 
 namespace millrace::bench {
 

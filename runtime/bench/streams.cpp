@@ -21,6 +21,9 @@
 #include <vector>
 
 #include "bench/measure.h"
+#include "exec/run.h"
+#include "exec/run_options.h"
+#include "observe/report.h"
 
 namespace millrace::bench {
 

@@ -6,6 +6,8 @@
 #include <millrace/handler.h>
 
 #include "bench/measure.h"
+#include "exec/run_options.h"
+#include "observe/report.h"
 
 namespace millrace::bench {
 

@@ -11,8 +11,12 @@
 #include <memory>
 
 #include "bench/measure.h"
+#include "device/device.h"
+#include "device/pinned_ranges.h"
 #include "embed/compose.h"
+#include "exec/run_options.h"
 #include "observe/error.h"
+#include "observe/report.h"
 
 namespace millrace::bench {
 

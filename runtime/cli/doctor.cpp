@@ -19,6 +19,9 @@
 #include "compose/plugins.h"
 #include "embed/compose.h"
 #include "embed/device_module.h"
+#include "exec/run.h"
+#include "exec/run_options.h"
+#include "observe/report.h"
 
 namespace millrace::cli {
 namespace fs = std::filesystem;

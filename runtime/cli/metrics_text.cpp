@@ -1,6 +1,7 @@
 // Families of samples, each named once with its type and its help; see metrics_text.h. The format's own page:
 // https://prometheus.io/docs/instrumenting/exposition_formats/
 #include "cli/metrics_text.h"
+#include "observe/report.h"
 
 #include <fmt/format.h>
 

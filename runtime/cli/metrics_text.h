@@ -3,7 +3,9 @@
 
 #include <string>
 
-#include "exec/run.h"
+namespace millrace {
+struct Report;
+}
 
 namespace millrace::cli {
 

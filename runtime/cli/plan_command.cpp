@@ -10,6 +10,9 @@
 #include "cli/output.h"
 #include "compose/pipeline.h"
 #include "compose/plugins.h"
+#include "plan/explained.h"
+#include "plan/plan.h"
+#include "plan/print.h"
 
 namespace millrace::cli {
 

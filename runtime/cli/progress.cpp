@@ -9,7 +9,9 @@
 #include <map>
 #include <vector>
 
+#include "exec/run_options.h"
 #include "observe/printable.h"
+#include "observe/report.h"
 #include "observe/secrets.h"
 #include "observe/terminal_line.h"
 #include "plan/format_text.h"

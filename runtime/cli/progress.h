@@ -6,7 +6,11 @@
 #include <optional>
 #include <string>
 
-#include "exec/run.h"
+#include "exec/run_options.h"
+
+namespace millrace {
+struct Report;
+}
 
 namespace millrace::cli {
 

@@ -8,9 +8,13 @@
 #include "compose/pipeline.h"
 #include "embed/outcome.h"
 #include "embed/translated.h"
+#include "exec/run.h"
+#include "exec/run_options.h"
 #include "node/node.h"
 #include "node/report.h"
 #include "observe/log.h"
+#include "plugin/call_watch.h"
+#include "plugin/registry.h"
 
 namespace millrace {
 

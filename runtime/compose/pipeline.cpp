@@ -13,11 +13,14 @@
 #include "compose/node_folder.h"
 #include "compose/plugins.h"
 #include "embed/calibrate.h"
+#include "exec/run.h"
+#include "graph/confine.h"
 #include "graph/stray_word.h"
 #include "node/documents.h"
 #include "node/kept_brief.h"
 #include "node/offers.h"
 #include "observe/printable.h"
+#include "plan/plan.h"
 
 namespace millrace::compose {
 

@@ -6,8 +6,12 @@
 #include <optional>
 #include <utility>
 
+#include "exec/run.h"
+#include "exec/seats.h"
 #include "exec/stream_life.h"
 #include "observe/start_thread.h"
+#include "plan/plan.h"
+#include "plugin/registry.h"
 
 namespace millrace::embed {
 

@@ -9,7 +9,10 @@
 #include <vector>
 
 #include "embed/compose.h"
-#include "exec/run.h"
+
+namespace millrace::exec {
+class Run;
+}
 
 namespace millrace::embed {
 

@@ -14,9 +14,14 @@
 #include "embed/facts_file.h"
 #include "embed/host_memory.h"
 #include "embed/tell_composition.h"
+#include "exec/run.h"
+#include "exec/run_options.h"
 #include "graph/quantity.h"
 #include "graph/unfold.h"
 #include "observe/log.h"
+#include "plan/compile.h"
+#include "plan/plan.h"
+#include "plugin/registry.h"
 
 namespace millrace::embed {
 namespace fs = std::filesystem;
@@ -239,6 +244,9 @@ std::vector<std::unique_ptr<device::Device>> make_devices(const MachineFile& mac
   return devices;
 }
 
+Preparation::Preparation(Preparation&&) noexcept = default;
+Preparation::~Preparation() = default;
+
 Preparation::Preparation(graph::Graph graph, const plugin::Registry& registry, const mr_host& host,
                          const Choices& choices)
     : registry_(&registry),
@@ -275,6 +283,22 @@ plan::Plan Preparation::compile(const plan::Options& options) {
   return plan::compile(graph_, prepared_, *registry_, *host_, machine_, options);
 }
 
+struct Composition::Parts {
+  Preparation preparation;
+  plan::Plan plan;
+  std::shared_ptr<device::PinnedRanges> pinned;
+  std::vector<std::unique_ptr<device::Device>> devices; // by domain of the plan
+  Parts(Preparation the_preparation, plan::Plan the_plan);
+  ~Parts(); // destroys the host's device last: other devices copy into its memory
+};
+
+Composition::Parts::Parts(Preparation the_preparation, plan::Plan the_plan)
+    : preparation(std::move(the_preparation)), plan(std::move(the_plan)) {}
+
+Composition::Parts::~Parts() {
+  while (!devices.empty()) devices.pop_back();
+}
+
 Composition::Composition(graph::Graph graph, const plugin::Registry& registry, const mr_host& host,
                          const Choices& choices)
     : Composition(Preparation(std::move(graph), registry, host, choices), options_of(choices)) {}
@@ -285,8 +309,13 @@ Composition::Composition(Preparation&& preparation, const plan::Options& options
   parts_ = std::make_unique<Parts>(std::move(preparation), std::move(plan));
 }
 
-Composition::Parts::Parts(Preparation the_preparation, plan::Plan the_plan)
-    : preparation(std::move(the_preparation)), plan(std::move(the_plan)) {}
+const plan::Plan& Composition::plan() const { return parts_->plan; }
+
+const graph::Graph& Composition::graph() const { return parts_->preparation.graph(); }
+
+const graph::Handler& Composition::declared_of(uint32_t handler) const {
+  return plan::declared_of(parts_->plan, parts_->preparation.graph(), handler);
+}
 
 plugin::Instance* Composition::find(const std::string& handler) const {
   for (const auto& instance : parts_->preparation.prepared_.handlers.instances)
@@ -304,10 +333,6 @@ plan::MadeStream Composition::make_stream(const plan::StreamToMake& asked) const
 
 const graph::Stream& Composition::stream_of(uint32_t clock) const {
   return plan::stream_of(parts_->preparation.graph_, parts_->plan, clock);
-}
-
-Composition::Parts::~Parts() {
-  while (!devices.empty()) devices.pop_back();
 }
 
 Composition::~Composition() {

@@ -7,16 +7,29 @@
 #include <string>
 #include <vector>
 
-#include "device/device.h"
-#include "device/pinned_ranges.h"
 #include "embed/machine_file.h"
 #include "embed/saved_plan.h"
-#include "exec/run.h"
-#include "graph/confine.h"
 #include "graph/graph.h"
 #include "plan/choose_nodes.h"
 #include "plan/prepare.h"
-#include "plugin/registry.h"
+
+namespace millrace::device {
+class Device;
+class PinnedRanges;
+} // namespace millrace::device
+namespace millrace::exec {
+class Run;
+struct RunOptions;
+} // namespace millrace::exec
+namespace millrace::graph {
+class Confine;
+}
+namespace millrace::plan {}
+namespace millrace::plugin {
+class CallWatch;
+class Instance;
+class Registry;
+} // namespace millrace::plugin
 
 namespace millrace::embed {
 
@@ -62,6 +75,8 @@ class Preparation {
   // Checks the pipeline, makes and probes its handlers, then finds the devices and their prices. `registry` and `host`
   // must outlive it and its composition. Throws Failure.
   Preparation(graph::Graph graph, const plugin::Registry& registry, const mr_host& host, const Choices& choices);
+  Preparation(Preparation&&) noexcept;
+  ~Preparation();
 
   // With an instance of each template for each stream.
   const graph::Graph& graph() const { return graph_; }
@@ -114,12 +129,10 @@ class Composition {
   Composition(Preparation&& preparation, const plan::Options& options);
   ~Composition();
 
-  const plan::Plan& plan() const { return parts_->plan; }
-  const graph::Graph& graph() const { return parts_->preparation.graph(); }
+  const plan::Plan& plan() const;
+  const graph::Graph& graph() const;
   // The declaration of a handler of the plan, also of one that the plan inserted.
-  const graph::Handler& declared_of(uint32_t handler) const {
-    return plan::declared_of(parts_->plan, parts_->preparation.graph(), handler);
-  }
+  const graph::Handler& declared_of(uint32_t handler) const;
   plugin::Instance* find(const std::string& handler) const; // null if there is none
 
   // The handlers of a stream that comes while it runs (plan::make_stream). Any thread.
@@ -135,15 +148,7 @@ class Composition {
   bool is_stuck() const;
 
  private:
-  // The run refers to these by address.
-  struct Parts {
-    Preparation preparation;
-    plan::Plan plan;
-    std::shared_ptr<device::PinnedRanges> pinned;
-    std::vector<std::unique_ptr<device::Device>> devices; // by domain of the plan
-    Parts(Preparation the_preparation, plan::Plan the_plan);
-    ~Parts(); // destroys the host's device last: other devices copy into its memory
-  };
+  struct Parts; // the run refers to them by address
   std::unique_ptr<Parts> parts_;
 };
 

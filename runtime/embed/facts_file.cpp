@@ -8,6 +8,7 @@
 #include "millrace/payload.h"
 #include "plan/probe.h"
 #include "plan/refusal.h"
+#include "plugin/registry.h"
 
 namespace millrace::embed {
 

@@ -24,6 +24,10 @@
 #include "exec/crossing.h"
 #include "net/session.h"
 
+namespace millrace::plan {
+struct Plan;
+}
+
 namespace millrace::embed {
 
 class LinkDeparture final : public net::Departure {

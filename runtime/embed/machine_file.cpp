@@ -11,7 +11,9 @@
 #include <fstream>
 #include <iterator>
 
+#include "device/sim/sim.h"
 #include "embed/json_fields.h"
+#include "millrace/abi.h"
 
 namespace millrace::embed {
 namespace fs = std::filesystem;

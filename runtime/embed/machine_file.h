@@ -6,8 +6,12 @@
 #include <string>
 #include <vector>
 
-#include "device/sim/sim.h"
-#include "plan/plan.h"
+#include "device/sim/faults.h"
+#include "plan/machine.h"
+
+namespace millrace::device {
+struct SimOptions;
+}
 
 namespace millrace::embed {
 

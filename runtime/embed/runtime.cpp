@@ -18,8 +18,14 @@
 #include "embed/outcome.h"
 #include "embed/streams.h"
 #include "embed/translated.h"
+#include "exec/run.h"
+#include "exec/run_options.h"
 #include "observe/log.h"
 #include "observe/plain_numbers.h"
+#include "observe/report.h"
+#include "plan/plan.h"
+#include "plan/print.h"
+#include "plugin/registry.h"
 
 namespace millrace {
 

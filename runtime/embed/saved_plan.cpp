@@ -4,6 +4,8 @@
 #include <cmath>
 
 #include "embed/json_fields.h"
+#include "plan/domain.h"
+#include "plan/print.h"
 
 namespace millrace::embed {
 

@@ -7,7 +7,9 @@
 #include <string>
 #include <vector>
 
-#include "plan/plan.h"
+namespace millrace::plan {
+struct Plan;
+}
 
 namespace millrace::embed {
 

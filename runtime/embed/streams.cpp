@@ -4,9 +4,13 @@
 #include <future>
 #include <utility>
 
+#include "exec/run.h"
+#include "exec/seats.h"
 #include "graph/quantity.h"
 #include "observe/printable.h"
+#include "observe/report.h"
 #include "observe/start_thread.h"
+#include "plugin/registry.h"
 
 namespace millrace::embed {
 

@@ -11,7 +11,11 @@
 
 #include "embed/absent.h"
 #include "embed/compose.h"
-#include "exec/run.h"
+#include "exec/new_stream.h"
+
+namespace millrace::exec {
+class Run;
+}
 
 namespace millrace::embed {
 

@@ -6,7 +6,9 @@
 #include <set>
 #include <string>
 
+#include "plan/explained.h"
 #include "plan/notes.h"
+#include "plan/plan.h"
 
 namespace millrace::embed {
 

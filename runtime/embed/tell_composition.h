@@ -2,7 +2,10 @@
 #pragma once
 
 #include "observe/log.h"
-#include "plan/plan.h"
+
+namespace millrace::plan {
+struct Plan;
+}
 
 namespace millrace::embed {
 

@@ -16,6 +16,8 @@
 #include "exec/group.h"
 #include "exec/live_changes.h"
 #include "exec/reader.h"
+#include "exec/run_options.h"
+#include "exec/seats.h"
 #include "exec/settle.h"
 #include "exec/stream_epochs.h"
 #include "exec/stream_life.h"

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "device/device.h"
 #include "exec/body.h"
 #include "exec/channel.h"
 #include "exec/check_call.h"
@@ -14,9 +15,12 @@
 #include "exec/finish_step.h"
 #include "exec/firing.h"
 #include "exec/region.h"
+#include "exec/run_options.h"
 #include "exec/settle.h"
 #include "exec/sink_latency.h"
 #include "exec/under_way.h"
+#include "plan/memory.h"
+#include "plan/plan.h"
 
 namespace millrace::exec {
 

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "device/device.h"
 #include "exec/handler_run.h"
 
 namespace millrace::exec {

@@ -4,8 +4,10 @@
 #include <utility>
 
 #include "exec/group.h"
+#include "exec/run_options.h"
 #include "exec/run_state.h"
 #include "exec/sink_latency.h"
+#include "plan/prepare.h"
 
 namespace millrace::exec {
 

@@ -9,8 +9,17 @@
 #include <memory>
 #include <vector>
 
-#include "device/device.h"
-#include "plan/prepare.h"
+namespace millrace::device {
+class Device;
+}
+namespace millrace::graph {
+struct Graph;
+}
+namespace millrace::plan {
+struct Handlers;
+struct Plan;
+struct Segment;
+} // namespace millrace::plan
 
 namespace millrace::exec {
 

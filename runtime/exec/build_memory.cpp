@@ -9,11 +9,15 @@
 #include <utility>
 #include <vector>
 
+#include "device/device.h"
 #include "device/sim/access_guard.h"
 #include "exec/guard_bytes.h"
+#include "exec/run_options.h"
 #include "exec/run_state.h"
 #include "memory/ring.h"
+#include "plan/plan.h"
 #include "plan/planned_value.h"
+#include "plugin/under_way.h"
 
 namespace millrace::exec {
 

@@ -9,7 +9,10 @@
 
 #include "exec/channel.h"
 #include "exec/reader.h"
+#include "exec/run_options.h"
 #include "exec/run_state.h"
+#include "exec/seats.h"
+#include "plan/plan.h"
 #include "plan/planned_value.h"
 
 namespace millrace::exec {
@@ -92,12 +95,12 @@ namespace {
 // Sets if a stream is in the seat that the clock is.
 void settle_seat(PaceRun& pace) {
   ClockRun& clock = *pace.clock;
-  clock.seat.is_there = !clock.plan->is_seat;
-  clock.seat.is_awaited = !clock.plan->absent.empty();
-  if (clock.seat.is_there) clock.seat.name = clock.plan->name;
-  if (clock.seat.is_awaited) clock.failure = Error{code::probe_failed, clock.plan->absent, {}, {}, "", ""};
+  clock.seat->is_there = !clock.plan->is_seat;
+  clock.seat->is_awaited = !clock.plan->absent.empty();
+  if (clock.seat->is_there) clock.seat->name = clock.plan->name;
+  if (clock.seat->is_awaited) clock.failure = Error{code::probe_failed, clock.plan->absent, {}, {}, "", ""};
   if (!clock.plan->begins_later()) return;
-  clock.seat.vacant = true;
+  clock.seat->vacant = true;
   clock.halted = true;
   clock.stage = Stage::vacant;
   clock.rests = true;

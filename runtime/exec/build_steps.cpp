@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "device/device.h"
 #include "exec/channel.h"
 #include "exec/copy_step.h"
 #include "exec/finish_step.h"
@@ -16,11 +17,16 @@
 #include "exec/items_run.h"
 #include "exec/pending.h"
 #include "exec/region.h"
+#include "exec/run.h"
+#include "exec/run_options.h"
 #include "exec/run_state.h"
+#include "exec/seats.h"
 #include "exec/sink_latency.h"
 #include "exec/tell.h"
 #include "graph/unfold.h"
 #include "observe/printable.h"
+#include "plan/plan.h"
+#include "plan/prepare.h"
 
 namespace millrace::exec {
 
@@ -318,7 +324,7 @@ void make_streams(RunState& run) {
 void take_instance(RunState& run, HandlerRun& step) {
   step.instance = step.life->instance;
   step.self = step.instance->self();
-  const std::string& stream = step.pace->clock->seat.name; // whoever gives an instance to a seat has the lock
+  const std::string& stream = step.pace->clock->seat->name; // whoever gives an instance to a seat has the lock
   const bool comes = step.pace->clock->plan->has_room && !step.handler->stream.empty() && !stream.empty();
   step.name = comes ? graph::instance_name(step.handler->written_as, stream) : step.handler->name;
   lend(run, step);

@@ -11,6 +11,7 @@
 #include "exec/pending.h"
 #include "exec/run_state.h"
 #include "exec/source.h"
+#include "plan/plan.h"
 
 namespace millrace::exec {
 

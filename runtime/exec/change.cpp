@@ -8,6 +8,9 @@
 
 #include "exec/group.h"
 #include "exec/handler_run.h"
+#include "exec/run.h"
+#include "exec/run_options.h"
+#include "exec/seats.h"
 #include "observe/error.h"
 #include "plan/format_text.h"
 #include "plan/paths.h"
@@ -23,7 +26,7 @@ constexpr size_t kNamesListedMax = 32;
 // True once no tick of the clock can take a change any more.
 bool is_over(const RunState& run, uint32_t clock) {
   const ClockRun& state = *run.clocks[clock];
-  if (state.seat.vacant.load(std::memory_order_acquire)) return true;
+  if (state.seat->vacant.load(std::memory_order_acquire)) return true;
   if (state.halted.load(std::memory_order_acquire) && !state.plan->restarts) return true;
   for (const auto& pace : run.planned.paces)
     if (pace->index == clock) // a clock's own pace has its number

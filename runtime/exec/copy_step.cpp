@@ -7,7 +7,9 @@
 #include "exec/firing.h"
 #include "exec/group.h"
 #include "exec/region.h"
+#include "exec/run_options.h"
 #include "exec/settle.h"
+#include "plan/plan.h"
 
 namespace millrace::exec {
 

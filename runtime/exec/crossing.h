@@ -15,7 +15,10 @@
 
 #include "memory/ring.h"
 #include "millrace/abi.h"
-#include "plan/plan.h"
+
+namespace millrace::plan {
+struct CrossingPlan;
+}
 
 namespace millrace::exec {
 

@@ -9,6 +9,8 @@
 #include "exec/handler_run.h"
 #include "exec/settle.h"
 #include "exec/tell.h"
+#include "plan/group_plan.h"
+#include "plan/memory.h"
 
 namespace millrace::exec {
 

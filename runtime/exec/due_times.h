@@ -13,7 +13,7 @@
 
 #include <cstdint>
 
-#include "graph/graph.h"
+#include "graph/enums.h"
 
 namespace millrace::exec {
 

@@ -6,6 +6,7 @@
 #include "exec/finish_step.h"
 #include "exec/run_state.h"
 #include "exec/tell.h"
+#include "plan/plan.h"
 
 namespace millrace::exec {
 

@@ -13,6 +13,7 @@
 #include "exec/group.h"
 #include "exec/settle.h"
 #include "exec/sink_latency.h"
+#include "plan/memory.h"
 
 namespace millrace::exec {
 

@@ -23,9 +23,11 @@
 #include "exec/failure.h"
 #include "exec/finish_step.h"
 #include "exec/pending.h"
+#include "exec/run_options.h"
 #include "exec/settle.h"
 #include "exec/sink_latency.h"
 #include "exec/tell.h"
+#include "plan/plan.h"
 
 namespace millrace::exec {
 

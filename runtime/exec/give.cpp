@@ -6,6 +6,7 @@
 #include "exec/channel.h"
 #include "exec/handler_run.h"
 #include "exec/settle.h"
+#include "plan/group_plan.h"
 
 namespace millrace::exec {
 

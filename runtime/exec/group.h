@@ -19,11 +19,16 @@
 #include "batch/controller.h"
 #include "batch/plain_rules.h"
 #include "exec/group_counts.h"
-#include "exec/run.h"
 #include "exec/step.h"
+
+namespace millrace::plan {
+struct GroupPlan;
+struct HandlerPlan;
+} // namespace millrace::plan
 
 namespace millrace::exec {
 
+struct ParamChange;
 struct GroupRun;
 struct HandlerLife;
 

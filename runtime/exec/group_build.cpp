@@ -8,8 +8,10 @@
 #include "exec/channel.h"
 #include "exec/group.h"
 #include "exec/handler_run.h"
+#include "exec/run_options.h"
 #include "exec/run_state.h"
 #include "graph/quantity.h"
+#include "plan/plan.h"
 
 namespace millrace::exec {
 

@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "exec/group.h"
+#include "exec/run_options.h"
 #include "exec/run_state.h"
 #include "graph/keys.h"
 #include "plan/format_text.h"

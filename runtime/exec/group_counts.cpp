@@ -5,7 +5,9 @@
 #include <string>
 
 #include "exec/group.h"
+#include "exec/run_options.h"
 #include "exec/run_state.h"
+#include "plan/group_plan.h"
 
 namespace millrace::exec {
 

@@ -5,6 +5,8 @@
 
 #include "exec/group.h"
 #include "exec/run_state.h"
+#include "exec/seats.h"
+#include "plan/group_plan.h"
 
 namespace millrace::exec {
 

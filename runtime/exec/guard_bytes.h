@@ -8,7 +8,10 @@
 #include <cstdint>
 
 #include "memory/ring.h"
-#include "plan/plan.h"
+
+namespace millrace::plan {
+struct Ring;
+}
 
 namespace millrace::exec {
 

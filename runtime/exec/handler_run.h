@@ -16,6 +16,10 @@
 #include "exec/step.h"
 #include "plugin/registry.h"
 
+namespace millrace::plan {
+struct HandlerPlan;
+}
+
 namespace millrace::exec {
 
 struct BodyCall;

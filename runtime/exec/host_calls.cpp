@@ -8,7 +8,9 @@
 #include "exec/items_run.h"
 #include "exec/pending.h"
 #include "exec/presence.h"
+#include "exec/run.h"
 #include "millrace/payload/size.h"
+#include "plan/plan.h"
 
 namespace millrace::exec {
 

@@ -11,8 +11,10 @@
 #include "exec/firing.h"
 #include "exec/group.h"
 #include "exec/pending.h"
+#include "exec/run_options.h"
 #include "exec/settle.h"
 #include "exec/sink_latency.h"
+#include "plan/plan.h"
 
 namespace millrace::exec {
 

@@ -12,6 +12,7 @@
 #include "exec/firing.h"
 #include "exec/group.h"
 #include "exec/region.h"
+#include "exec/run_options.h"
 #include "exec/settle.h"
 
 namespace millrace::exec {

@@ -7,8 +7,10 @@
 #include <tuple>
 #include <utility>
 
+#include "exec/run.h"
 #include "exec/tell.h"
 #include "observe/error.h"
+#include "plan/plan.h"
 #include "plugin/registry.h"
 
 namespace millrace::exec {

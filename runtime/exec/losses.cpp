@@ -9,6 +9,7 @@
 #include "exec/handler_run.h"
 #include "exec/run_state.h"
 #include "exec/source.h"
+#include "plan/plan.h"
 
 namespace millrace::exec {
 

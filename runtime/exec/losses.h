@@ -6,7 +6,10 @@
 #include <string>
 
 #include "exec/channel.h"
-#include "plan/plan.h"
+
+namespace millrace::plan {
+struct EdgePlan;
+}
 
 namespace millrace::exec {
 

@@ -3,6 +3,7 @@
 #include <thread>
 #include <vector>
 
+#include "device/device.h"
 #include "exec/region.h"
 #include "exec/run_state.h"
 

@@ -11,11 +11,15 @@
 #include "exec/group_waits.h"
 #include "exec/losses.h"
 #include "exec/report.h"
+#include "exec/run_options.h"
+#include "exec/seats.h"
 #include "exec/source.h"
 #include "exec/threads.h"
 #include "exec/under_way.h"
 #include "exec/window.h"
 #include "observe/start_thread.h"
+#include "plan/plan.h"
+#include "plan/prepare.h"
 
 namespace millrace::exec {
 
@@ -89,7 +93,7 @@ std::pair<const StepRun*, uint64_t> owes(const SegmentRun& segment) {
 
 // True if the segment waits for a stream to come, which may be never.
 bool awaits_stream(const SegmentRun& segment) {
-  return segment.head && segment.pace->plan->kind == plan::PaceKind::clock && segment.pace->clock->seat.vacant.load();
+  return segment.head && segment.pace->plan->kind == plan::PaceKind::clock && segment.pace->clock->seat->vacant.load();
 }
 
 // True if nothing is in flight here, and all that is missing is ticks from other nodes.

@@ -11,6 +11,8 @@
 #include "exec/firing.h"
 #include "exec/settle.h"
 #include "exec/sink_latency.h"
+#include "plan/memory.h"
+#include "plan/plan.h"
 
 namespace millrace::exec {
 

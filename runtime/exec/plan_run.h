@@ -10,8 +10,15 @@
 #include <vector>
 
 #include "exec/step.h"
-#include "plan/plan.h"
 #include "plan/predict.h"
+
+namespace millrace::graph {
+struct Graph;
+}
+namespace millrace::plan {
+struct Cut;
+struct Plan;
+} // namespace millrace::plan
 
 namespace millrace::exec {
 

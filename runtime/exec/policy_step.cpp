@@ -6,6 +6,7 @@
 #include "exec/align_error.h"
 #include "exec/feeds.h"
 #include "exec/firing.h"
+#include "exec/seats.h"
 #include "exec/settle.h"
 #include "exec/source.h"
 #include "exec/window.h"
@@ -127,7 +128,7 @@ Room room_at_post(ChannelRun& channel, int64_t media_ns) {
   const bool realtime = resolve.pace->clock->plan->realtime();
   if (plan.kind == plan::ChannelKind::queue && plan.full != graph::Full::block && !realtime)
     return room_in_queue(channel, media_ns);
-  if (resolve.pace->clock->seat.vacant.load() || resolve.segment->done.load()) { // the reader's clock has ended
+  if (resolve.pace->clock->seat->vacant.load() || resolve.segment->done.load()) { // the reader's clock has ended
     count_drop(channel, Cause::end);
     return Room::drop;
   }

@@ -6,6 +6,7 @@
 #include "exec/group.h"
 #include "exec/region.h"
 #include "exec/settle.h"
+#include "plan/plan.h"
 
 namespace millrace::exec {
 

@@ -7,10 +7,12 @@
 
 #include "exec/firing.h"
 #include "exec/presence.h"
+#include "exec/run_options.h"
 #include "exec/stream_life.h"
 #include "exec/under_way.h"
 #include "observe/signal_stack.h"
 #include "observe/start_thread.h"
+#include "plan/plan.h"
 #include "plan/time_rounding.h"
 
 namespace millrace::exec {

@@ -12,7 +12,9 @@
 
 #include "exec/copy_step.h"
 #include "exec/region.h"
+#include "exec/run_options.h"
 #include "exec/settle.h"
+#include "plan/plan.h"
 
 namespace millrace::exec {
 

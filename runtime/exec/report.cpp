@@ -17,12 +17,17 @@
 #include "exec/report_groups.h"
 #include "exec/report_streams.h"
 #include "exec/run_state.h"
+#include "exec/seats.h"
 #include "exec/sink_latency.h"
 #include "exec/source.h"
 #include "exec/window.h"
 #include "exec/written_edges.h"
 #include "graph/unfold.h"
 #include "observe/histogram.h"
+#include "observe/report.h"
+#include "plan/explained.h"
+#include "plan/partition.h"
+#include "plan/plan.h"
 
 namespace millrace::exec {
 

@@ -1,7 +1,9 @@
 // Reports in numbers what a run did (report.cpp).
 #pragma once
 
-#include "exec/run.h"
+namespace millrace {
+struct Report;
+}
 
 namespace millrace::exec {
 

@@ -5,6 +5,8 @@
 
 #include "exec/group.h"
 #include "exec/run_state.h"
+#include "exec/seats.h"
+#include "plan/plan.h"
 
 namespace millrace::exec {
 
@@ -45,7 +47,7 @@ void report_late(const RunState& run, const GroupRun& group, GroupReport& out) {
     const GroupCounts::ByStream& of = group.counts.streams[give->give->stream];
     if (of.settled_late + of.dropped_late == 0) continue;
     const std::lock_guard lock(run.seats_mutex);
-    out.late.push_back({give->pace->clock->seat.name, of.settled_late, of.dropped_late});
+    out.late.push_back({give->pace->clock->seat->name, of.settled_late, of.dropped_late});
   }
 }
 

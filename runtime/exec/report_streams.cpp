@@ -6,9 +6,11 @@
 #include <utility>
 
 #include "exec/run_state.h"
+#include "exec/seats.h"
 #include "exec/source.h"
 #include "exec/window.h"
 #include "observe/histogram.h"
+#include "plan/plan.h"
 
 namespace millrace::exec {
 
@@ -57,21 +59,21 @@ std::vector<StreamReport> report_streams(const RunState& run, const LostByClock&
     StreamReport out;
     Histogram latencies;
     const ClockRun& state = *pace->clock;
-    const bool is_vacant = state.seat.vacant.load(std::memory_order_acquire);
+    const bool is_vacant = state.seat->vacant.load(std::memory_order_acquire);
     bool is_awaited = false;
     {
       const std::lock_guard lock(run.seats_mutex);
-      if (is_vacant && !state.seat.is_awaited && state.seat.left.load() != Left::by_itself) continue;
-      is_awaited = state.seat.is_awaited;
-      out.name = state.seat.name;
-      out.ticks = ticks_here(run.planned, pace->plan->clock) - state.seat.ticks_before;
-      out.late = state.late - state.seat.late_before;
-      out.skipped = state.skipped - state.seat.skipped_before;
-      out.restarts = state.restarts - state.seat.restarts_before;
+      if (is_vacant && !state.seat->is_awaited && state.seat->left.load() != Left::by_itself) continue;
+      is_awaited = state.seat->is_awaited;
+      out.name = state.seat->name;
+      out.ticks = ticks_here(run.planned, pace->plan->clock) - state.seat->ticks_before;
+      out.late = state.late - state.seat->late_before;
+      out.skipped = state.skipped - state.seat->skipped_before;
+      out.restarts = state.restarts - state.seat->restarts_before;
       if (const auto at = lost.find(pace->plan->clock); at != lost.end())
-        out.dropped = since(state.seat.lost_before, at->second);
+        out.dropped = since(state.seat->lost_before, at->second);
       latencies = latencies_of(*pace);
-      if (state.seat.latencies_before) latencies.take_away(*state.seat.latencies_before);
+      if (state.seat->latencies_before) latencies.take_away(*state.seat->latencies_before);
     }
     out.set = clock.set;
     if (plan.is_over_nodes()) out.home = plan.nodes[pace->plan->node];
@@ -101,11 +103,11 @@ const Error* error_of_all_streams(const RunState& run) {
   const plan::Plan& plan = run.planned.plan;
   for (uint32_t c = 0; c < run.clocks.size(); ++c) {
     const ClockRun* const clock = run.clocks[c].get();
-    const bool is_free = clock->seat.vacant.load() && clock->seat.left.load() != Left::by_itself;
+    const bool is_free = clock->seat->vacant.load() && clock->seat->left.load() != Left::by_itself;
     if (clock->plan->set.empty() || clock->plan->is_group || (is_free && !clock->failure)) continue;
     if (clock->plan->has_room && plan.home_of(c) != plan.node) continue; // its streams come and go elsewhere
     auto& [first, all] = sets.try_emplace(clock->plan->set, nullptr, true).first->second;
-    all = all && clock->failure && !clock->seat.one_was_well;
+    all = all && clock->failure && !clock->seat->one_was_well;
     if (!first && clock->failure) first = &*clock->failure;
   }
   for (const auto& [set, found] : sets)

@@ -12,7 +12,9 @@
 #include "exec/region.h"
 #include "exec/report.h"
 #include "exec/report_streams.h"
+#include "exec/run_options.h"
 #include "exec/run_state.h"
+#include "exec/seats.h"
 #include "exec/tell.h"
 #include "exec/threads.h"
 #include "exec/under_way.h"
@@ -20,6 +22,8 @@
 #include "exec/window.h"
 #include "observe/log.h"
 #include "observe/trace_file.h"
+#include "plan/plan.h"
+#include "plan/prepare.h"
 #include "plan/refusal.h"
 
 namespace millrace::exec {
@@ -85,7 +89,7 @@ void Run::start() {
     tell_region(*region);
   }
   for (uint32_t c = 0; c < run.clocks.size(); ++c)
-    if (run.clocks[c]->seat.is_awaited) tell_stream_absent(run, c, *run.clocks[c]->failure);
+    if (run.clocks[c]->seat->is_awaited) tell_stream_absent(run, c, *run.clocks[c]->failure);
   for (device::Device* device : run.devices) device->steady(true);
   run.trace_begin_ns = run.now_ns();
   threads_->begin_ns.store(run.trace_begin_ns);

@@ -7,6 +7,8 @@
 #include <thread>
 #include <utility>
 
+#include "device/device.h"
+#include "device/sim/access_guard.h"
 #include "exec/channel.h"
 #include "exec/copy_step.h"
 #include "exec/firing.h"
@@ -14,10 +16,15 @@
 #include "exec/pending.h"
 #include "exec/presence.h"
 #include "exec/region.h"
+#include "exec/run_options.h"
+#include "exec/seats.h"
 #include "exec/sink_latency.h"
 #include "exec/source.h"
 #include "exec/stream_epochs.h"
 #include "exec/tell.h"
+#include "plan/partition.h"
+#include "plan/plan.h"
+#include "plan/prepare.h"
 #include "plan/refusal.h"
 
 namespace millrace::exec {
@@ -37,7 +44,8 @@ RunState::RunState(const plan::Plan& the_plan, const graph::Graph& the_graph, pl
                    std::vector<device::Device*> the_devices, const RunOptions& the_options)
     : planned(the_plan, the_graph, the_options.revision),
       live(the_handlers),
-      options(the_options),
+      own_options(std::make_unique<RunOptions>(the_options)),
+      options(*own_options),
       devices(std::move(the_devices)),
       wakeup(the_plan.threads),
       begin_ns_(the_options.begin_ns) {
@@ -55,7 +63,10 @@ RunState::RunState(const plan::Plan& the_plan, const graph::Graph& the_graph, pl
     several_threads = several_threads || (from_outside && !is_virtual);
   }
   MR_ASSERT(devices.size() == plan.domains.size(), "a run needs a device for each domain of its plan");
-  for (size_t c = 0; c < plan.clocks.size(); ++c) clocks.push_back(std::make_unique<ClockRun>());
+  for (size_t c = 0; c < plan.clocks.size(); ++c) {
+    clocks.push_back(std::make_unique<ClockRun>());
+    clocks.back()->seat = std::make_unique<SeatRun>();
+  }
   for (uint32_t w = 0; w < plan.threads; ++w)
     add_trace((w < plan.workers ? "worker " : "thread ") + std::to_string(w)); // the first rings, by worker
   submissions.resize(devices.size());
@@ -172,6 +183,18 @@ void RunState::trace_on_device(StepRun& step, const mr_tick_info& info, TraceKin
   const std::lock_guard lock(device_traces);
   step.trace->add({begin, end, info.trace_id, step.index, kind});
 }
+
+void RunState::tell_carrier() {
+  if (options.on_crossing) options.on_crossing();
+}
+
+int64_t RunState::begin_ns() {
+  int64_t unset = kAtFirstLook;
+  const int64_t now = now_ns();
+  return begin_ns_.compare_exchange_strong(unset, now) ? now : unset;
+}
+
+bool RunState::is_given_up(const StepRun& step) { return step.on.device && step.on.device->is_stuck(); }
 
 void RunState::await_submitted(const StepRun& step, uint64_t ordinal, const device::Fence& fence) {
   if (!options.sync_devices || is_virtual) return;

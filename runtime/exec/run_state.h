@@ -13,19 +13,28 @@
 #include <string_view>
 #include <vector>
 
-#include "device/device.h"
-#include "device/sim/access_guard.h"
+#include "device/fence.h"
+#include "device/timeline.h"
 #include "exec/cluster.h"
 #include "exec/crossing.h"
+#include "exec/param_change.h"
 #include "exec/plan_run.h"
-#include "exec/run.h"
 #include "exec/submissions.h"
 #include "observe/trace.h"
 
+namespace millrace::device {
+class AccessGuard;
+}
+namespace millrace::plan {
+struct Handlers;
+}
+
 namespace millrace::exec {
 
+struct FailureRecord;
 struct HandlerLife;
 struct HandlerRun;
+struct RunOptions;
 
 class RunState {
  public:
@@ -38,7 +47,8 @@ class RunState {
 
   // built
   plan::Handlers& live;
-  RunOptions options;
+  const std::unique_ptr<const RunOptions> own_options;
+  const RunOptions& options;                       // these
   static constexpr uint32_t kFirstAccelerator = 1; // a domain index: those of a plan begin with this node's host
   std::vector<device::Device*> devices;            // by domain index
   std::span<device::Device* const> accelerators() const { return std::span(devices).subspan(kFirstAccelerator); }
@@ -146,16 +156,10 @@ class RunState {
     notify_all(); // heads look before their beats
   }
   // Tells whoever carries ticks to other nodes that there is something to do. Called without the lock of a channel.
-  void tell_carrier() {
-    if (options.on_crossing) options.on_crossing();
-  }
+  void tell_carrier();
   int64_t now_ns() const { return time->now_ns(); }
   // The common start of all clocks (1.3): the one that was given, else the time of the first call by any of them.
-  int64_t begin_ns() {
-    int64_t unset = kAtFirstLook;
-    const int64_t now = now_ns();
-    return begin_ns_.compare_exchange_strong(unset, now) ? now : unset;
-  }
+  int64_t begin_ns();
   // INT64_MIN: no clock has begun.
   int64_t begun_ns() const { return begin_ns_.load(std::memory_order_relaxed); }
   // A failure of a stream's handler ends the stream, where its set says so; else the run.
@@ -178,7 +182,7 @@ class RunState {
   // With RunOptions::sync_devices: waits until the submission is done or the device has failed.
   void await_submitted(const StepRun& step, uint64_t ordinal, const device::Fence& fence);
   // True if the handler's device was given up with work still under way: the handler is not called any more.
-  static bool is_given_up(const StepRun& step) { return step.on.device && step.on.device->is_stuck(); }
+  static bool is_given_up(const StepRun& step);
   // True if work on a device may never end. Waits up to half a second for work that does.
   bool has_stuck_devices() const;
   Wakeup wakeup; // any thread rings

@@ -15,6 +15,8 @@
 #include "exec/tell.h"
 #include "exec/window.h"
 #include "graph/unfold.h"
+#include "plan/plan.h"
+#include "plan/prepare.h"
 
 namespace millrace::exec {
 
@@ -45,7 +47,7 @@ void give_instance(RunState& run, uint32_t handler, std::unique_ptr<plugin::Inst
 // The counters of the seat so far: those of the stream that comes begin after them. Called by the clock's head, when
 // all segments are through with the stream before.
 void count_from_here(PaceRun& pace) {
-  SeatRun& seat = pace.clock->seat;
+  SeatRun& seat = *pace.clock->seat;
   CountsByCause lost = lost_by_clock(*pace.run, pace.plan->clock);
   Histogram latencies = latencies_of(pace);
   const std::lock_guard lock(pace.run->seats_mutex);
@@ -78,7 +80,7 @@ bool has_ended(const RunState& run, uint32_t clock) {
 // The seat is no more kept for the stream. Called under the lock.
 void forget_absent(RunState& run, uint32_t clock) {
   ClockRun& state = *run.clocks[clock];
-  state.seat.is_there = state.seat.is_awaited = false;
+  state.seat->is_there = state.seat->is_awaited = false;
   {
     const std::lock_guard lock(run.failure_mutex);
     state.failure.reset();
@@ -90,7 +92,7 @@ void forget_absent(RunState& run, uint32_t clock) {
 
 void wake_seats(RunState& run, const std::string& set) {
   for (uint32_t c = 0; c < run.clocks.size(); ++c) {
-    if (clock_of(run, c).set != set || !run.clocks[c]->seat.vacant.load()) continue;
+    if (clock_of(run, c).set != set || !run.clocks[c]->seat->vacant.load()) continue;
     run.clocks[c]->rests.store(false);
     run.notify(*run.planned.paces[c]); // a clock's own pace has its number
   }
@@ -101,7 +103,7 @@ uint32_t take_seat(RunState& run, const std::string& set, const std::string& nam
   if (run.seats_over) throw Failure(run_is_over());
   uint32_t free = plan::kNone, places = 0;
   for (uint32_t c = 0; c < run.clocks.size(); ++c) {
-    SeatRun& seat = run.clocks[c]->seat;
+    SeatRun& seat = *run.clocks[c]->seat;
     if (seat.is_there && seat.name == name)
       throw Failure(Error{code::duplicate_name, "there is a stream \"" + name + "\" already", {}, {}, "", ""});
     if (clock_of(run, c).set != set || clock_of(run, c).is_group) continue;
@@ -117,20 +119,20 @@ uint32_t take_seat(RunState& run, const std::string& set, const std::string& nam
                         {"it has " + std::to_string(places) + " places"},
                         "",
                         "max: " + std::to_string(places + 1) + ", in the pipeline"});
-  run.clocks[free]->seat.is_there = true;
-  run.clocks[free]->seat.name = name;
+  run.clocks[free]->seat->is_there = true;
+  run.clocks[free]->seat->name = name;
   return free;
 }
 
 void give_up_seat(RunState& run, uint32_t clock) {
   const std::lock_guard lock(run.seats_mutex);
-  run.clocks[clock]->seat.is_there = false;
+  run.clocks[clock]->seat->is_there = false;
   wake_seats(run, clock_of(run, clock).set);
 }
 
 bool is_awaited(const RunState& run, uint32_t clock) {
   const std::lock_guard lock(run.seats_mutex);
-  return run.clocks[clock]->seat.is_awaited && !run.seats_over && !has_ended(run, clock);
+  return run.clocks[clock]->seat->is_awaited && !run.seats_over && !has_ended(run, clock);
 }
 
 void still_absent(RunState& run, uint32_t clock, const Error& error) {
@@ -145,7 +147,7 @@ void still_absent(RunState& run, uint32_t clock, const Error& error) {
 }
 
 void come(RunState& run, uint32_t clock, NewStream stream) {
-  SeatRun& seat = run.clocks[clock]->seat;
+  SeatRun& seat = *run.clocks[clock]->seat;
   {
     std::unique_lock lock(run.seats_mutex);
     const bool was_removed = stream.was_absent && !seat.is_awaited;
@@ -168,9 +170,10 @@ void go(RunState& run, const std::string& set, const std::string& name, StreamDo
   std::vector<std::string> names;
   for (uint32_t c = 0; c < run.clocks.size(); ++c) {
     ClockRun& clock = *run.clocks[c];
-    if (!clock.seat.is_there || clock_of(run, c).set.empty() || (!set.empty() && clock_of(run, c).set != set)) continue;
-    names.push_back(clock.seat.name);
-    if (clock.seat.name != name) continue;
+    if (!clock.seat->is_there || clock_of(run, c).set.empty() || (!set.empty() && clock_of(run, c).set != set))
+      continue;
+    names.push_back(clock.seat->name);
+    if (clock.seat->name != name) continue;
     if (!clock_of(run, c).has_room)
       throw Failure(Error{code::no_place,
                           "\"" + name + "\" cannot be removed",
@@ -178,18 +181,18 @@ void go(RunState& run, const std::string& set, const std::string& name, StreamDo
                           {"its set has no 'max', so its streams stay until they end"},
                           "",
                           "max: …, in the pipeline"});
-    if (clock.seat.coming || is_being_made(clock.seat))
+    if (clock.seat->coming || is_being_made(*clock.seat))
       throw Failure(Error{
           code::no_place, "\"" + name + "\" is being added", {}, {"it can be removed once it has begun"}, "", ""});
-    if (clock.seat.leaving) throw Failure(code::no_place, "\"" + name + "\" is being removed already");
+    if (clock.seat->leaving) throw Failure(code::no_place, "\"" + name + "\" is being removed already");
     if (has_ended(run, c)) throw Failure(run_is_over());
-    if (clock.seat.is_awaited) {
+    if (clock.seat->is_awaited) {
       forget_absent(run, c);
       lock.unlock();
       if (done) done(nullptr);
       return;
     }
-    clock.seat.leaving = std::move(done);
+    clock.seat->leaving = std::move(done);
     {
       const std::lock_guard failure_lock(run.failure_mutex);
       clock.removed.store(true);
@@ -212,8 +215,8 @@ void end_seat(ClockRun& clock, RunState& run) {
   StreamDone leaving;
   {
     const std::lock_guard lock(run.seats_mutex);
-    coming = std::move(clock.seat.coming);
-    leaving = std::exchange(clock.seat.leaving, nullptr);
+    coming = std::move(clock.seat->coming);
+    leaving = std::exchange(clock.seat->leaving, nullptr);
   }
   const Error error = run_is_over();
   answer(std::move(coming), &error);
@@ -235,7 +238,7 @@ std::string name_now(const RunState& run, const plan::HandlerPlan& handler) {
 std::string clock_now(const RunState& run, uint32_t clock) {
   if (!clock_of(run, clock).has_room) return clock_of(run, clock).name;
   const std::lock_guard lock(run.seats_mutex);
-  const std::string& stream = run.clocks[clock]->seat.name;
+  const std::string& stream = run.clocks[clock]->seat->name;
   return stream.empty() ? clock_of(run, clock).name : stream;
 }
 
@@ -245,7 +248,7 @@ std::string as_now(const RunState& run, uint32_t clock, const std::string& words
   std::string stream;
   {
     const std::lock_guard lock(run.seats_mutex);
-    stream = run.clocks[clock]->seat.name;
+    stream = run.clocks[clock]->seat->name;
   }
   const std::string planned = plan.is_seat ? plan.name.substr(plan.set.size()) : plan.name;
   return stream.empty() || stream == planned ? words : graph::with_stream(words, planned, stream);
@@ -267,17 +270,17 @@ void vacate(PaceRun& pace, Left left) {
   bool is_awaited = false;
   {
     const std::lock_guard lock(run.seats_mutex);
-    is_awaited = clock.seat.is_awaited;
+    is_awaited = clock.seat->is_awaited;
     const std::lock_guard failure_lock(run.failure_mutex);
-    if (!clock.failure && !clock.seat.vacant.load()) clock.seat.one_was_well = true;
+    if (!clock.failure && !clock.seat->vacant.load()) clock.seat->one_was_well = true;
     if (left == Left::removed && !is_awaited) clock.failure.reset(); // it goes with the stream
-    clock.seat.is_there = is_awaited;
+    clock.seat->is_there = is_awaited;
     clock.removed.store(false);
-    clock.seat.left.store(left);
-    done = std::move(clock.seat.leaving);
-    clock.seat.leaving = nullptr;
+    clock.seat->left.store(left);
+    done = std::move(clock.seat->leaving);
+    clock.seat->leaving = nullptr;
   }
-  clock.seat.vacant.store(true, std::memory_order_release);
+  clock.seat->vacant.store(true, std::memory_order_release);
   give_up_changes(run, pace.plan->clock);
   if (!is_awaited) tell_stream_left(pace);
   wake_seats(run, clock.plan->set);
@@ -290,7 +293,7 @@ Error start_error(const HandlerRun& step, const std::string& sentence) {
 }
 
 bool has_come(PaceRun& pace) {
-  SeatRun& seat = pace.clock->seat;
+  SeatRun& seat = *pace.clock->seat;
   RunState& run = *pace.run;
   if (!seat.asked.exchange(false)) return false;
   {
@@ -320,7 +323,7 @@ bool has_come(PaceRun& pace) {
 }
 
 void answer_come(PaceRun& pace, const Error* error) {
-  SeatRun& seat = pace.clock->seat;
+  SeatRun& seat = *pace.clock->seat;
   std::unique_ptr<NewStream> came;
   {
     const std::lock_guard lock(pace.run->seats_mutex);
@@ -338,8 +341,8 @@ bool is_set_over(const PaceRun& pace) {
     const ClockRun& clock = *run.clocks[c];
     if (clock.plan->set != pace.clock->plan->set || clock.plan->is_group) continue;
     const bool ended = has_ended(run, c);
-    if (clock.seat.is_there && !ended) return false;
-    by_itself = by_itself || ended || clock.seat.left.load() == Left::by_itself;
+    if (clock.seat->is_there && !ended) return false;
+    by_itself = by_itself || ended || clock.seat->left.load() == Left::by_itself;
   }
   return by_itself;
 }

@@ -5,15 +5,18 @@
 
 #include <atomic>
 #include <cstdint>
-#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
 #include <string>
 #include <vector>
 
+#include "exec/new_stream.h"
 #include "observe/histogram.h"
-#include "plan/prepare.h"
+
+namespace millrace::plan {
+struct HandlerPlan;
+}
 
 namespace millrace::exec {
 
@@ -21,18 +24,6 @@ class RunState;
 struct ClockRun;
 struct HandlerRun;
 struct PaceRun;
-
-// Called once, when the stream has begun or is gone; with an error, if it could not begin. The head's thread calls it,
-// so it must not wait.
-using StreamDone = std::function<void(const Error* error)>;
-
-// A stream that comes. Instances whose seat it takes are left in `made`, and whoever holds it destroys them.
-struct NewStream {
-  std::string name;
-  std::shared_ptr<plan::MadeStream> made;
-  StreamDone done;
-  bool was_absent = false; // its source did not answer when the plan was made
-};
 
 // Why a seat has no stream.
 enum class Left : uint8_t { never_there, removed, by_itself };

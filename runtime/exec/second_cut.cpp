@@ -16,6 +16,8 @@
 #include "exec/stream_epochs.h"
 #include "exec/threads.h"
 #include "observe/histogram.h"
+#include "plan/partition.h"
+#include "plan/plan.h"
 
 namespace millrace::exec {
 

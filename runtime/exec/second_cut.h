@@ -22,7 +22,6 @@
 #include <vector>
 
 #include "exec/standstill.h"
-#include "plan/plan.h"
 
 namespace millrace::exec {
 

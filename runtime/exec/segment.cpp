@@ -14,6 +14,7 @@
 #include "exec/sink_latency.h"
 #include "exec/stream_life.h"
 #include "exec/tell.h"
+#include "plan/plan.h"
 
 namespace millrace::exec {
 

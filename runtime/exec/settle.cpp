@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include "exec/firing.h"
+#include "plan/memory.h"
 
 namespace millrace::exec {
 

@@ -6,6 +6,7 @@
 #include "exec/firing.h"
 #include "exec/reader.h"
 #include "exec/settle.h"
+#include "plan/plan.h"
 #include "plan/time_rounding.h"
 
 namespace millrace::exec {
@@ -73,6 +74,8 @@ int64_t beat_ns(const graph::Rational& rate, int64_t beat) {
                     !__builtin_add_overflow(whole, rest / rate.numerator, &at);
   return fits ? at : INT64_MAX;
 }
+
+graph::Rational rate_of(const SourceRun& source) { return rate_of(source.handler->facts); }
 
 graph::Rational rate_of(const mr_facts& facts) {
   return facts.rate_num > 0 ? graph::Rational{facts.rate_num, facts.rate_den} : graph::Rational{};

@@ -75,7 +75,7 @@ inline graph::Rational nominal_rate(const plan::Clock& clock) {
 
 // The source's own rate; numerator 0: none.
 graph::Rational rate_of(const mr_facts& facts);
-inline graph::Rational rate_of(const SourceRun& source) { return rate_of(source.handler->facts); }
+graph::Rational rate_of(const SourceRun& source);
 
 // Makes a source's slots empty, with this cause.
 void clear(std::vector<Slot>& slots, Cause cause);

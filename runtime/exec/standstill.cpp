@@ -10,6 +10,7 @@
 #include "exec/threads.h"
 #include "exec/under_way.h"
 #include "exec/window.h"
+#include "plan/plan.h"
 
 namespace millrace::exec {
 

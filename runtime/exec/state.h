@@ -37,19 +37,26 @@
 #include <atomic>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <vector>
 
-#include "device/device.h"
+#include "device/fence.h"
 #include "exec/cause.h"
 #include "exec/lines.h"
-#include "exec/seats.h"
 #include "exec/tick_watch.h"
 #include "memory/ring.h"
+#include "observe/error.h"
 #include "observe/histogram.h"
 #include "observe/single_writer.h"
-#include "observe/trace.h"
-#include "plan/plan.h"
+#include "plan/pace.h"
+
+namespace millrace {
+class TraceRing;
+}
+namespace millrace::plan {
+struct Output;
+}
 
 namespace millrace::exec {
 
@@ -63,6 +70,7 @@ struct GateRun;
 struct GroupRun;
 struct EntryRun;
 struct ChannelRun;
+struct SeatRun;
 struct SourceState;
 
 // At most this many tiny calls in a row share one look at the trace's clock.
@@ -141,7 +149,7 @@ struct alignas(64) ClockRun {
   uint32_t failed_epoch = 0;                    // any, under failure_mutex: the epoch of that tick
   std::string failed_on;                        // any, under failure_mutex: its node; "": this one
 
-  SeatRun seat;
+  std::unique_ptr<SeatRun> seat;    // built
   std::atomic<bool> removed{false}; // any, under failure_mutex: it is halted because its stream is to go
   std::atomic<uint32_t> epoch{0};   // any, under failure_mutex: the last one that has begun, as far as is known here
 

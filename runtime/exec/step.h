@@ -8,6 +8,7 @@
 
 #include "exec/lines.h"
 #include "exec/state.h"
+#include "observe/error.h"
 
 namespace millrace::exec {
 

@@ -13,7 +13,9 @@
 #include "exec/pending.h"
 #include "exec/presence.h"
 #include "exec/reader.h"
+#include "exec/run_options.h"
 #include "exec/run_state.h"
+#include "exec/seats.h"
 #include "exec/stream_epochs.h"
 #include "exec/tell.h"
 
@@ -132,7 +134,7 @@ void begin(PaceRun& pace) {
   const int64_t media_ns = next_media_ns(pace);
   for (SourceState& source : clock.sources) source.begin_anew(media_ns);
   await_value(pace);
-  const bool comes = clock.seat.vacant.exchange(false);
+  const bool comes = clock.seat->vacant.exchange(false);
   if (!comes) ++clock.restarts;
   take_stage(pace, Stage::runs);
   pace.due_ns.store(clock.began_ns, std::memory_order_relaxed);
@@ -207,7 +209,7 @@ bool leaves_starting(PaceRun& pace) {
   }
   const Started started = start_sources(clock);
   if (started == Started::not_yet) look_again(pace);
-  if (started == Started::failed && clock.seat.vacant.load()) { // a stream that was to come
+  if (started == Started::failed && clock.seat->vacant.load()) { // a stream that was to come
     const SourceRun& source = failed_source(clock);
     const Error error = start_error(source, source.instance->taken_error());
     leave(pace, Left::removed);

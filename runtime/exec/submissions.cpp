@@ -1,9 +1,11 @@
 // Records what is submitted to a device, and names what was under way; see submissions.h.
 #include "exec/submissions.h"
 
+#include "device/device.h"
 #include "exec/group_waits.h"
 #include "exec/region.h"
 #include "exec/run_state.h"
+#include "plan/plan.h"
 
 namespace millrace::exec {
 

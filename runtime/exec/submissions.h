@@ -7,7 +7,7 @@
 #include <cstdint>
 #include <string>
 
-#include "device/device.h"
+#include "device/fence.h"
 
 namespace millrace::exec {
 

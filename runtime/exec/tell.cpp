@@ -9,9 +9,14 @@
 
 #include "exec/channel.h"
 #include "exec/region.h"
+#include "exec/run_options.h"
 #include "exec/run_state.h"
+#include "exec/seats.h"
 #include "exec/source.h"
 #include "observe/log.h"
+#include "observe/report.h"
+#include "plan/partition.h"
+#include "plan/plan.h"
 
 namespace millrace::exec {
 
@@ -24,11 +29,11 @@ std::string clock_of(const StepRun& step) { return clock_now(*step.run, step.pac
 
 std::string stream_of(const RunState& run, const ClockRun& clock) {
   const std::lock_guard lock(run.seats_mutex);
-  return clock.seat.name;
+  return clock.seat->name;
 }
 
 // True of the clock of a seat while no stream is in it: it has no name that a person knows.
-bool is_free_seat(const ClockRun& clock) { return clock.plan->is_seat && clock.seat.vacant.load(); }
+bool is_free_seat(const ClockRun& clock) { return clock.plan->is_seat && clock.seat->vacant.load(); }
 
 bool is_heard(const RunState& run, LogLevel level) { return run.options.log && run.options.log->takes(level); }
 
@@ -84,10 +89,10 @@ void lend_log(HandlerRun& step) {
   plugin::Instance& instance = *step.instance;
   Log& log = *step.run->options.log;
   const ClockRun& clock = *step.pace->clock;
-  const bool comes = clock.plan->has_room && !clock.seat.name.empty(); // whoever gives the instance has the lock
+  const bool comes = clock.plan->has_room && !clock.seat->name.empty(); // whoever gives the instance has the lock
   // The log keeps its sources, and of many streams that come and go few have something to say.
   const auto source = std::make_shared<std::atomic<const LogSource*>>(nullptr);
-  const auto find = [&log, source, name = step.name, of = comes ? clock.seat.name : clock.plan->name] {
+  const auto find = [&log, source, name = step.name, of = comes ? clock.seat->name : clock.plan->name] {
     const LogSource* found = source->load();
     if (!found) source->store(found = &log.source(name, of));
     return found;

@@ -3,7 +3,11 @@
 #include "exec/under_way.h"
 
 #include "exec/handler_run.h"
+#include "exec/run.h"
 #include "exec/run_state.h"
+#include "exec/seats.h"
+#include "plan/plan.h"
+#include "plugin/under_way.h"
 
 namespace millrace::exec {
 

@@ -3,11 +3,11 @@
 
 #include <vector>
 
-#include "exec/run.h"
 #include "plugin/under_way.h"
 
 namespace millrace::exec {
 
+struct CallUnderWay;
 class RunState;
 struct HandlerRun;
 

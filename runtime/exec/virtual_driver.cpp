@@ -7,10 +7,14 @@
 #include <string>
 #include <utility>
 
+#include "device/device.h"
 #include "exec/channel.h"
+#include "exec/run.h"
+#include "exec/run_options.h"
 #include "exec/run_state.h"
 #include "exec/segment.h"
 #include "exec/threads.h"
+#include "plan/plan.h"
 
 namespace millrace::exec {
 

@@ -6,6 +6,7 @@
 
 #include "exec/channel.h"
 #include "exec/handler_run.h"
+#include "exec/seats.h"
 
 namespace millrace::exec {
 
@@ -107,7 +108,7 @@ Passed passed_by_feeds(const PaceRun& pace) {
 Passed passed_before(const PaceRun& pace) {
   if (pace.gate) return passed_by(*pace.gate);
   if (!pace.feeds.empty()) return passed_by_feeds(pace);
-  if (pace.clock->seat.vacant.load(std::memory_order_acquire)) return {INT64_MAX, true}; // nobody waits for it
+  if (pace.clock->seat->vacant.load(std::memory_order_acquire)) return {INT64_MAX, true}; // nobody waits for it
   return {INT64_MIN, pace.ended.load(std::memory_order_acquire)};
 }
 

@@ -4,14 +4,17 @@
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <chrono>
 #include <climits>
 #include <cstdlib>
 #include <sstream>
 #include <string>
 
+#include "device/device.h"
 #include "exec/channel.h"
 #include "exec/region.h"
+#include "exec/run_options.h"
 #include "exec/run_state.h"
 #include "exec/segment.h"
 #include "exec/stream_life.h"
@@ -19,6 +22,7 @@
 #include "exec/under_way.h"
 #include "observe/signal_stack.h"
 #include "observe/start_thread.h"
+#include "plan/plan.h"
 
 namespace millrace::exec {
 

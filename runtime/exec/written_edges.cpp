@@ -2,6 +2,7 @@
 #include "exec/written_edges.h"
 
 #include "graph/unfold.h"
+#include "plan/plan.h"
 
 namespace millrace::exec {
 

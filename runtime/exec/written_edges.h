@@ -8,6 +8,10 @@
 
 #include "exec/plan_run.h"
 
+namespace millrace::plan {
+struct EdgePlan;
+}
+
 namespace millrace::exec {
 
 // Names are without streams, but for the source of an edge that was written with one, as in `input: draw@hall`. That is

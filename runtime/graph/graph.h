@@ -7,21 +7,10 @@
 #include <string>
 #include <vector>
 
+#include "graph/enums.h"
 #include "observe/error.h"
 
 namespace millrace::graph {
-
-enum class Policy { sync, latest, queue, align };
-enum class Full { block, drop_oldest, drop_newest };
-enum class OnError { fail, skip, restart, bypass };
-enum class ClockMode { automatic, realtime, free, source };
-enum class Delivery { automatic, live, reliable };
-enum class OnStreamError { end, fail, restart };
-enum class Late { automatic, drop, keep };
-
-struct Rational {
-  int64_t numerator = 0, denominator = 1; // 0: not given
-};
 
 // One connection, from one output to one entry of one input.
 struct Edge {

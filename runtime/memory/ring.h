@@ -25,7 +25,7 @@
 #include <memory>
 #include <vector>
 
-#include "device/device.h"
+#include "device/fence.h"
 #include "millrace/abi.h"
 
 namespace millrace::memory {

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "exec/run.h"
+#include "exec/param_change.h"
 #include "observe/error.h"
 
 namespace millrace::node {

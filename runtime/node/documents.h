@@ -14,6 +14,7 @@
 
 #include "embed/compose.h"
 #include "node/told_handlers.h"
+#include "plan/choose_nodes.h"
 
 namespace millrace::node {
 

@@ -9,8 +9,10 @@
 #include <span>
 #include <thread>
 
+#include "exec/run.h"
 #include "net/system/digest.h"
 #include "node/link_prices.h"
+#include "plan/plan.h"
 
 namespace millrace::node {
 

@@ -32,6 +32,10 @@
 #include "node/run_time.h"
 #include "observe/report.h"
 
+namespace millrace::plan {
+struct Plan;
+}
+
 namespace millrace::node {
 
 // Something that the thread which runs the node has to do.

@@ -9,12 +9,15 @@
 #include <optional>
 #include <thread>
 
+#include "exec/run.h"
+#include "exec/run_options.h"
 #include "node/changes_under_way.h"
 #include "node/kept_brief.h"
 #include "node/link_prices.h"
 #include "node/meeting.h"
 #include "node/offers.h"
 #include "node/trace.h"
+#include "plan/plan.h"
 
 namespace millrace::node {
 

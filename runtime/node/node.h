@@ -16,11 +16,16 @@
 #include <vector>
 
 #include "embed/compose.h"
-#include "exec/run.h"
+#include "exec/param_change.h"
 #include "net/system/endpoint.h"
 #include "node/change_words.h"
 #include "node/documents.h"
 #include "node/fleet_look.h"
+
+namespace millrace::exec {
+class Run;
+struct RunOptions;
+} // namespace millrace::exec
 
 namespace millrace::node {
 

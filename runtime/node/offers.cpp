@@ -5,6 +5,7 @@
 
 #include "node/documents.h"
 #include "node/reading.h"
+#include "plugin/registry.h"
 
 namespace millrace::node {
 

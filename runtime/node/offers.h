@@ -13,6 +13,7 @@
 
 #include "embed/compose.h"
 #include "node/told_handlers.h"
+#include "plan/choose_nodes.h"
 
 namespace millrace::node {
 

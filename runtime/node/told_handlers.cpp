@@ -7,6 +7,7 @@
 
 #include "fleet/statement.h"
 #include "node/reading.h"
+#include "plan/facts.h"
 #include "plugin/info_json.h"
 
 namespace millrace::node {

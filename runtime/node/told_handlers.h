@@ -15,7 +15,11 @@
 #include <string>
 #include <vector>
 
-#include "plan/plan.h"
+#include "plugin/answers.h"
+
+namespace millrace::plan {
+struct HandlerFacts;
+}
 
 namespace millrace::node {
 

@@ -17,9 +17,19 @@
 #include <string>
 #include <vector>
 
-#include "plan/plan.h"
+#include "plan/machine.h"
+
+namespace millrace::graph {
+struct Graph;
+}
+namespace millrace::plugin {
+struct HandlerInfo;
+}
 
 namespace millrace::plan {
+
+class Types;
+struct Facts;
 
 // A node and its machine.
 struct NodeMachine {

@@ -6,9 +6,13 @@
 #include <string>
 #include <vector>
 
-#include "plan/plan.h"
+#include "millrace/abi.h"
 
 namespace millrace::plan {
+
+struct Channel;
+struct CrossingPlan;
+struct Plan;
 
 struct CrossingValue {
   std::string name; // "camera.out"

@@ -6,9 +6,12 @@
 #include <string>
 #include <vector>
 
-#include "plan/plan.h"
+#include "plan/group_plan.h"
 
 namespace millrace::plan {
+
+struct Plan;
+struct Step;
 
 std::string rule_word(BatchRule rule); // "free", "fixed", "learnt"
 // The numbers of items that firings are made for: 1, 2, 4, …

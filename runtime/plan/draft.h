@@ -7,7 +7,11 @@
 #include <unordered_map>
 #include <vector>
 
+#include "graph/graph.h"
+#include "plan/facts.h"
+#include "plan/machine.h"
 #include "plan/plan.h"
+#include "plugin/answers.h"
 
 namespace millrace::plan {
 

@@ -1,5 +1,7 @@
 // Folds segments that are alike for several streams, and their steps; see fold_segments.h.
 #include "plan/fold_segments.h"
+#include "plan/explained.h"
+#include "plan/plan.h"
 
 #include <fmt/format.h>
 

@@ -9,6 +9,7 @@
 #include <string>
 
 #include "millrace/payload.h"
+#include "plan/explained.h"
 #include "plan/plan.h"
 
 namespace millrace::plan {

@@ -7,11 +7,17 @@
 #include <string>
 #include <vector>
 
-#include "graph/graph.h"
+#include "graph/enums.h"
 #include "plan/domain.h"
 #include "plan/hops.h"
 
+namespace millrace::graph {
+struct Handler;
+}
+
 namespace millrace::plan {
+
+struct Plan;
 
 // The time of a handler's calls in a domain, as measured there.
 struct BodyCost {
@@ -29,6 +35,11 @@ struct LaunchCost {
   double region_us = 0; // per region: its launch, its tick's numbers, its signal
   double copy_us = 0;   // per copy: its submission, and the waits before and after it
 };
+
+// The keys of a measured body beside its type and domain: its settings, and the most bytes that its inputs hold (for a
+// source, its outputs).
+std::string settings_of(const graph::Handler& declared);
+uint64_t bytes_read(const Plan& plan, uint32_t handler);
 
 struct Machine {
   uint32_t workers = 1;                              // threads to plan for

@@ -6,8 +6,10 @@
 #include "graph/file_kind.h"
 #include "graph/stray_word.h"
 #include "plan/paths.h"
+#include "plan/plan.h"
 #include "plan/refusal.h"
 #include "plugin/foreign_names.h"
+#include "plugin/registry.h"
 
 namespace millrace::plan {
 

@@ -8,6 +8,8 @@
 
 namespace millrace::plan {
 
+struct Step;
+
 // The handler's type. Throws Failure (MR0304).
 const plugin::RegisteredType& find_type(const graph::Graph& graph, const plugin::Registry& registry,
                                         const graph::Handler& declared);

@@ -6,6 +6,7 @@
 #include "plan/make_handler.h"
 #include "plan/paths.h"
 #include "plan/refusal.h"
+#include "plugin/registry.h"
 
 namespace millrace::plan {
 

@@ -2,6 +2,7 @@
 #include "plan/notes.h"
 
 #include "plan/fold.h"
+#include "plan/plan.h"
 #include "plan/template_names.h"
 
 namespace millrace::plan {

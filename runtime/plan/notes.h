@@ -4,9 +4,9 @@
 #include <string>
 #include <vector>
 
-#include "plan/plan.h"
-
 namespace millrace::plan {
+
+struct Plan;
 
 // The handlers whose costs were guessed when the segments were cut (Plan::guessed).
 std::string note_of_guesses(const Plan& plan);

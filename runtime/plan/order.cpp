@@ -1,5 +1,6 @@
 // The order of steps; see order.h.
 #include "plan/order.h"
+#include "plan/explained.h"
 
 #include <algorithm>
 #include <functional>

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "graph/graph.h"
+#include "graph/enums.h"
 #include "millrace/abi.h"
 #include "plan/step.h"
 

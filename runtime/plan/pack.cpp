@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "plan/draft.h"
+#include "plan/explained.h"
 #include "plan/order.h"
 #include "plan/reachability.h"
 

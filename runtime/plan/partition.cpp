@@ -7,6 +7,7 @@
 #include "plan/clock_circles.h"
 #include "plan/draft.h"
 #include "plan/order.h"
+#include "plan/partition.h"
 #include "plan/reachability.h"
 
 namespace millrace::plan {

@@ -13,7 +13,11 @@
 #include <string_view>
 #include <vector>
 
+#include "graph/confine.h"
+#include "graph/graph.h"
 #include "millrace/path_pattern.h"
+#include "plan/facts.h"
+#include "plugin/answers.h"
 
 namespace millrace::plan {
 

@@ -4,11 +4,19 @@
 #include <string>
 #include <vector>
 
-#include "graph/confine.h"
-#include "graph/graph.h"
-#include "plan/plan.h"
+#include "observe/error.h"
+#include "plugin/handler_info.h"
+
+namespace millrace::graph {
+class Confine;
+struct Graph;
+struct Handler;
+struct Param;
+} // namespace millrace::graph
 
 namespace millrace::plan {
+
+struct Facts;
 
 // The parameter's text as the handler gets it. A relative path in a pipeline file is completed by the file's folder,
 // and file:// is removed. "-", addresses ("http://…"), and other text of a one-line pipeline or --set stay as they are.

@@ -25,27 +25,32 @@
 //    written as JSON and read again, as tests do.
 //
 // Limits. It holds no memory, thread or handler; exec/ makes those from it.
+//
+// Beside this file: compile.h makes a plan of a graph, facts.h (what handlers say of themselves) and machine.h;
+// explained.h has what a plan tells a person alone, print.h prints it, and partition.h cuts its segments again.
 #pragma once
 
 #include <cstdint>
 #include <map>
 #include <memory>
-#include <optional>
 #include <string>
 #include <vector>
 
-#include "graph/graph.h"
+#include "graph/enums.h"
 #include "millrace/abi.h"
 #include "plan/domain.h"
 #include "plan/group_plan.h"
-#include "plan/hops.h"
-#include "plan/machine.h"
 #include "plan/memory.h"
 #include "plan/pace.h"
 #include "plan/step.h"
-#include "plugin/answers.h"
+#include "plugin/handler_info.h"
 
 namespace millrace::plan {
+
+// explained.h
+struct TransferPlan;
+struct AccessPlan;
+struct InsertedPlan;
 
 struct HandlerPlan {
   std::string name, type;
@@ -79,41 +84,6 @@ struct EdgePlan {
   std::string note;          // "drop_oldest acts as block under free", …
 };
 
-// A copy across a boundary, as `plan` prints it.
-struct TransferPlan {
-  uint32_t step = 0;
-  std::vector<uint32_t> edges;
-  std::vector<std::string> route; // domains
-  uint64_t bytes = 0;
-  double predicted_us = 0;
-  double one_by_one_us = 0; // for several outputs in one copy: the time of their copies one by one
-  bool guessed = false;     // the hop was not measured
-  std::string reason;
-};
-
-// An input that a device reads in place instead of copying it (semantics.md 3.6).
-struct AccessPlan {
-  uint32_t step = 0, input = 0; // the reader
-  uint32_t edge = kNone;
-  uint32_t domain = 0; // the domain of the bytes
-  uint64_t bytes = 0;
-  double predicted_us = 0;
-  double copy_us = 0; // time of one copy for all readers in the reader's domain
-};
-
-// A conversion that negotiation added to the graph.
-struct InsertedPlan {
-  uint32_t handler = 0;             // index into Plan::handlers
-  graph::Handler declared;          // as a person would have written it
-  std::string from, to;             // pixel formats: "bgr8", "rgb8"; sizes if it turns or scales: "64×48"
-  std::string source;               // "video.video"
-  std::vector<std::string> readers; // "boxes.video", …
-  std::string reason;               // "boxes takes rgb8"
-  double predicted_us = 0;          // a call; 0: not known
-  uint32_t width = 0, height = 0;
-  uint64_t bytes = 0; // size of the picture that it makes
-};
-
 // A channel whose other end is on another node: its ticks are parcels of a link.
 struct CrossingPlan {
   std::string name;          // the same on both nodes: "main/0>2" is from pace 0 to pace 2
@@ -127,6 +97,13 @@ struct CrossingPlan {
 };
 
 struct Plan {
+  Plan();
+  ~Plan();
+  Plan(const Plan&);
+  Plan(Plan&&) noexcept;
+  Plan& operator=(const Plan&);
+  Plan& operator=(Plan&&) noexcept;
+
   std::string name;
   std::vector<std::string> nodes; // Options::nodes, in their order
   uint32_t node = 0;              // the node that it is for: Options::node
@@ -170,63 +147,5 @@ struct Plan {
   const plugin::HandlerInfo& type_of(const HandlerPlan& handler) const { return types[handler.info]; }
   const plugin::HandlerInfo& type_of(const Step& step) const { return type_of(handlers[step.handler()]); }
 };
-
-// A handler as known before the plan is made: its facts, and the object that answers for its formats.
-struct HandlerFacts {
-  std::string name;
-  plugin::Answers* answers = nullptr; // null: it has a mistake that was kept
-  mr_facts facts{};
-  std::vector<mr_format> outputs; // flat; if given from outside, the handler is not asked for them
-  std::vector<mr_format> accepts; // by port: as declared, narrowed by the parameters
-  std::optional<Error> absent{};  // why a source could not be opened, so that its stream comes later
-};
-
-// The facts of a graph's handlers, in the graph's order.
-struct Facts {
-  std::vector<HandlerFacts> handlers;
-  bool probed = true;
-};
-
-// The handler types that the compiler may use beyond those of the graph: converters for what an edge carries.
-class Types {
- public:
-  virtual ~Types() = default;
-  // The converter type that has a parameter with this role (MR_ROLE_*); null if there is none.
-  virtual const plugin::HandlerInfo* converter(uint32_t role) const = 0;
-  // Makes an object that answers for such a handler with these parameters, and its ports' formats.
-  struct Answering {
-    std::unique_ptr<plugin::Answers> answers;
-    std::vector<mr_format> accepts; // as in HandlerFacts
-  };
-  virtual Answering answering(const graph::Handler& declared) const = 0;
-  // All types that are known here, sorted, for suggestions.
-  virtual std::vector<const plugin::HandlerInfo*> all() const { return {}; }
-};
-
-// Runs the passes in order. Throws Failure, MR03xx and MR04xx. Its only side effect is to ask `facts` for formats, so
-// plans of one graph may be made side by side, each with answers of its own.
-Plan compile(const graph::Graph& graph, const Facts& facts, const Types& types, const Machine& machine,
-             const Options& options);
-
-// Cuts the segments of a plan once more, now that handlers were measured (semantics.md 5.2). `costs_ns`: by handler, 0
-// if not measured; `stays`: by segment. Segments that may not move (moves()) or that stay do not change, nor do the
-// homes of pinned segments. Windows grow as far as their room goes.
-struct Cut {
-  std::vector<Segment> segments;
-  std::vector<uint32_t> windows; // by pace
-};
-Cut cut_again(const Plan& plan, const std::vector<int64_t>& costs_ns, const std::vector<bool>& stays);
-// True if another cut may change this segment: any of the host's workers may run it.
-bool moves(const Plan& plan, const Segment& segment);
-
-// The keys of a measured body beside its type and domain: its settings, and the most bytes that its inputs hold (for a
-// source, its outputs).
-std::string settings_of(const graph::Handler& declared);
-uint64_t bytes_read(const Plan& plan, uint32_t handler);
-
-// The output of `millrace plan`.
-std::string print_text(const Plan& plan);
-std::string print_json(const Plan& plan);
-std::string print_dot(const Plan& plan);
 
 } // namespace millrace::plan

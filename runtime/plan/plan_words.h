@@ -3,10 +3,22 @@
 
 #include <string>
 
-#include "plan/plan.h"
 #include "plan/template_names.h"
 
 namespace millrace::plan {
+
+struct Pace;
+struct Ring;
+struct AccessPlan;
+struct Channel;
+struct CrossingPlan;
+struct EdgePlan;
+struct HandlerPlan;
+struct InsertedPlan;
+struct Plan;
+struct Segment;
+struct Step;
+struct TransferPlan;
 
 // The plan and the names have to outlive it.
 class PlanWords {

@@ -4,6 +4,7 @@
 #include <bit>
 
 #include "millrace/payload.h"
+#include "plan/memory.h"
 
 namespace millrace::plan {
 

@@ -1,5 +1,7 @@
 // Finds the longest path to each sink; see predict.h.
 #include "plan/predict.h"
+#include "plan/explained.h"
+#include "plan/plan.h"
 
 #include <algorithm>
 #include <tuple>

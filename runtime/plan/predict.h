@@ -1,11 +1,12 @@
 // Predicts the latency of a plan: for every sink, the sum of the costs on the longest path to it.
 #pragma once
 
+#include <cstdint>
 #include <vector>
 
-#include "plan/plan.h"
-
 namespace millrace::plan {
+
+struct Plan;
 
 struct PredictedPath {
   uint32_t sink = 0;    // a handler's step that no other reads from

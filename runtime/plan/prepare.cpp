@@ -7,14 +7,18 @@
 #include <tuple>
 #include <unordered_map>
 
+#include "graph/confine.h"
 #include "graph/file_kind.h"
 #include "graph/unfold.h"
+#include "plan/compile.h"
 #include "plan/draft.h"
+#include "plan/explained.h"
 #include "plan/make_handler.h"
 #include "plan/paths.h"
 #include "plan/probe.h"
 #include "plan/refusal.h"
 #include "plan/stand_in.h"
+#include "plugin/registry.h"
 
 namespace millrace::plan {
 
@@ -233,6 +237,8 @@ std::vector<const plugin::HandlerInfo*> LiveTypes::all() const {
   const std::vector<const plugin::RegisteredType*> types = registry_.all();
   return {types.begin(), types.end()};
 }
+
+const plugin::HandlerInfo* LiveTypes::converter(uint32_t role) const { return registry_.find_converter(role); }
 
 Types::Answering LiveTypes::answering(const graph::Handler& declared) const {
   auto instance = make_inserted(declared, registry_, host_, watch_);

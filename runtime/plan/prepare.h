@@ -8,13 +8,25 @@
 #include <string>
 #include <vector>
 
-#include "graph/confine.h"
 #include "graph/graph.h"
-#include "plan/plan.h"
+#include "plan/facts.h"
 #include "plan/probe.h"
-#include "plugin/registry.h"
+
+namespace millrace::graph {
+class Confine;
+}
+namespace millrace::plugin {
+class CallWatch;
+class Instance;
+class Registry;
+struct RegisteredType;
+} // namespace millrace::plugin
 
 namespace millrace::plan {
+
+struct Machine;
+struct Options;
+struct Plan;
 
 // Handlers in the graph's order, then those that the plan inserted. Null: another node runs it, and its type is not
 // known here.
@@ -58,7 +70,7 @@ class LiveTypes final : public Types {
  public:
   LiveTypes(const plugin::Registry& registry, const mr_host& host, plugin::CallWatch* watch = nullptr)
       : registry_(registry), host_(host), watch_(watch) {}
-  const plugin::HandlerInfo* converter(uint32_t role) const override { return registry_.find_converter(role); }
+  const plugin::HandlerInfo* converter(uint32_t role) const override;
   Answering answering(const graph::Handler& declared) const override;
   std::vector<const plugin::HandlerInfo*> all() const override;
 

@@ -12,6 +12,7 @@
 #include "plan/describe_crossing.h"
 #include "plan/fold_segments.h"
 #include "plan/format_text.h"
+#include "plan/print.h"
 
 namespace millrace::plan {
 

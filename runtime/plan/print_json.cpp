@@ -6,6 +6,7 @@
 #include "plan/describe_group.h"
 #include "plan/format_text.h"
 #include "plan/notes.h"
+#include "plan/print.h"
 #include "plan/template_names.h"
 
 namespace millrace::plan {

@@ -15,6 +15,7 @@
 #include "plan/notes.h"
 #include "plan/plan_words.h"
 #include "plan/predict.h"
+#include "plan/print.h"
 #include "plan/variants.h"
 
 namespace millrace::plan {

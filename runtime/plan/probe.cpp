@@ -12,6 +12,7 @@
 #include "observe/error.h"
 #include "observe/signal_stack.h"
 #include "observe/start_thread.h"
+#include "plugin/registry.h"
 
 namespace millrace::plan {
 

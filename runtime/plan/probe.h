@@ -7,8 +7,11 @@
 #include <string>
 #include <vector>
 
-#include "plan/plan.h"
-#include "plugin/registry.h"
+#include "millrace/abi.h"
+
+namespace millrace::plugin {
+class Instance;
+}
 
 namespace millrace::plan {
 

@@ -5,9 +5,9 @@
 #include <cstdint>
 #include <vector>
 
-#include "plan/plan.h"
-
 namespace millrace::plan {
+
+struct Plan;
 
 class Reachability {
  public:

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "graph/graph.h"
 #include "plan/paths.h"
 
 namespace millrace::plan {

@@ -3,9 +3,14 @@
 
 #include <string>
 
-#include "graph/graph.h"
 #include "observe/error.h"
-#include "plugin/registry.h"
+
+namespace millrace::graph {
+struct Handler;
+}
+namespace millrace::plugin {
+struct HandlerInfo;
+}
 
 namespace millrace::plan {
 

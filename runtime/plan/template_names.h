@@ -9,9 +9,14 @@
 #include <utility>
 #include <vector>
 
-#include "plan/plan.h"
+#include "plan/step.h"
 
 namespace millrace::plan {
+
+struct EdgePlan;
+struct HandlerPlan;
+struct Plan;
+struct Segment;
 
 struct StreamsOfSet {
   std::string name;

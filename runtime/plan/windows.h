@@ -2,9 +2,11 @@
 // runtime/plan.
 #pragma once
 
-#include "plan/plan.h"
+#include <cstdint>
 
 namespace millrace::plan {
+
+struct Plan;
 
 bool has_lanes(const Plan& plan, uint32_t pace);
 // The most segments in a row that another cut could make.

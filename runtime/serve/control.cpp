@@ -9,6 +9,7 @@
 #include <mutex>
 #include <utility>
 
+#include "graph/graph.h"
 #include "observe/printable.h"
 #include "observe/report.h"
 #include "serve/message.h"

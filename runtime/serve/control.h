@@ -21,7 +21,10 @@
 #include <string_view>
 #include <vector>
 
-#include "exec/run.h"
+#include "exec/new_stream.h"
+#include "exec/param_change.h"
+#include "graph/graph.h"
+#include "observe/report.h"
 
 namespace millrace::serve {
 

@@ -2,6 +2,7 @@
 #include <doctest/doctest.h>
 
 #include "cli/metrics_text.h"
+#include "observe/report.h"
 
 using namespace millrace;
 using namespace millrace::cli;

@@ -3,6 +3,8 @@
 
 #include "cli/exit_code.h"
 #include "cli/progress.h"
+#include "exec/run_options.h"
+#include "observe/report.h"
 
 using namespace millrace;
 using namespace millrace::cli;

@@ -10,6 +10,7 @@
 #include "bench.h"
 #include "embed/calibrate.h"
 #include "handlers/draw/glyphs.h"
+#include "plan/plan.h"
 #include "rivals.h"
 
 namespace millrace::test {

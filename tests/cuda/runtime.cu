@@ -7,6 +7,9 @@
 #include "alike.h"
 #include "embed/compose.h"
 #include "embed/device_module.h"
+#include "exec/run.h"
+#include "plan/plan.h"
+#include "plugin/registry.h"
 #include "rig.h"
 #include "tests/seed.h"
 

@@ -10,6 +10,7 @@
 
 #include "device/cpu/cpu_device.h"
 #include "device/sim/sim.h"
+#include "device/timeline.h"
 #include "observe/error.h"
 
 namespace millrace::device::test {

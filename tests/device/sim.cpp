@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "device/sim/access_guard.h"
+#include "device/timeline.h"
 #include "tests/device/rigs.h"
 #include "tests/ending.h"
 

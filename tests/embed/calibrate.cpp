@@ -7,7 +7,10 @@
 #include <chrono>
 #include <cstdlib>
 
+#include "device/device.h"
 #include "device/sim/sim.h"
+#include "exec/run.h"
+#include "plugin/registry.h"
 #include "tests/embed/hops.h"
 
 using namespace millrace;

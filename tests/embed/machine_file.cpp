@@ -5,6 +5,8 @@
 
 #include <string>
 
+#include "device/sim/sim.h"
+#include "observe/error.h"
 #include "tests/embed/hops.h"
 
 using namespace millrace;

@@ -6,6 +6,10 @@
 #include <nlohmann/json.hpp>
 
 #include "embed/compose.h"
+#include "exec/run.h"
+#include "plan/plan.h"
+#include "plan/print.h"
+#include "plugin/registry.h"
 
 using namespace millrace;
 using namespace millrace::embed;

@@ -7,7 +7,10 @@
 #include <mutex>
 #include <optional>
 
+#include "device/device.h"
+#include "exec/run.h"
 #include "harness.h"
+#include "plugin/call_watch.h"
 #include "tests/ending.h"
 
 using namespace millrace;

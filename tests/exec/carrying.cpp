@@ -7,8 +7,10 @@
 #include <vector>
 
 #include "exec/crossing.h"
+#include "exec/run.h"
 #include "exec/virtual_driver.h"
 #include "harness.h"
+#include "plan/plan.h"
 
 using namespace millrace;
 using namespace millrace::test;

@@ -11,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "exec/run.h"
 #include "graph/confine.h"
 #include "graph/unfold.h"
 #include "harness.h"

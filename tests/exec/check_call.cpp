@@ -9,6 +9,7 @@
 #include "exec/guard_bytes.h"
 #include "harness.h"
 #include "observe/error.h"
+#include "plan/memory.h"
 
 using namespace millrace;
 using namespace millrace::test;

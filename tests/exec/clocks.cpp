@@ -14,6 +14,7 @@
 #include <thread>
 
 #include "clock_graphs.h"
+#include "exec/run.h"
 #include "sample.h"
 #include "tests/part.h"
 

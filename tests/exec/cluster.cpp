@@ -11,6 +11,7 @@
 #include <thread>
 
 #include "exec/cluster.h"
+#include "exec/run.h"
 #include "graph/unfold.h"
 #include "harness.h"
 

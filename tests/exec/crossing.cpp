@@ -5,8 +5,10 @@
 
 #include <cstring>
 
+#include "exec/run.h"
 #include "exec/virtual_driver.h"
 #include "harness.h"
+#include "plan/plan.h"
 
 using namespace millrace;
 using namespace millrace::test;

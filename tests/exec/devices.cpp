@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "device/sim/sim.h"
 #include "harness.h"
 
 using namespace millrace;

@@ -6,6 +6,8 @@
 #include <chrono>
 #include <thread>
 
+#include "device/device.h"
+#include "device/sim/sim.h"
 #include "enqueuing_handlers.h"
 #include "tests/part.h"
 #include "tests/seed.h"

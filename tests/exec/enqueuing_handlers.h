@@ -4,6 +4,7 @@
 #include <millrace/handler.h>
 
 #include "alike.h"
+#include "device/sim/sim.h"
 
 #pragma GCC visibility push(hidden) // as what they are made of is
 namespace millrace::test::enqueued {

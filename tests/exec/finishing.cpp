@@ -10,7 +10,9 @@
 #include <set>
 #include <thread>
 
+#include "device/sim/sim.h"
 #include "enqueuing_handlers.h"
+#include "exec/run.h"
 #include "tests/part.h"
 #include "tests/seed.h"
 

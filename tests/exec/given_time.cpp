@@ -7,6 +7,8 @@
 #include <thread>
 #include <vector>
 
+#include "device/timeline.h"
+#include "exec/run.h"
 #include "harness.h"
 #include "observe/log.h"
 

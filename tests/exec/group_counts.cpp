@@ -10,6 +10,7 @@
 #include <sstream>
 #include <thread>
 
+#include "exec/run.h"
 #include "graph/unfold.h"
 #include "harness.h"
 

@@ -9,10 +9,13 @@
 #include <random>
 
 #include "exec/group.h"
+#include "exec/run.h"
 #include "exec/run_state.h"
+#include "exec/seats.h"
 #include "exec/tell.h"
 #include "exec/virtual_driver.h"
 #include "graph/unfold.h"
+#include "plan/plan.h"
 #include "sample.h"
 #include "tests/part.h"
 

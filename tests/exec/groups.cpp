@@ -7,9 +7,12 @@
 #include <mutex>
 
 #include "enqueuing_handlers.h"
+#include "exec/run.h"
+#include "exec/seats.h"
 #include "exec/virtual_driver.h"
 #include "graph/unfold.h"
 #include "harness.h"
+#include "plan/plan.h"
 
 using namespace millrace;
 using namespace millrace::test;

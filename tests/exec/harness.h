@@ -1,104 +1,38 @@
-// Graphs made in code, small handlers whose values tests can follow, and a run in threads or in virtual time.
+// A pipeline that is made in code (pipeline.h) of small handlers (test_handlers.h), compiled and run, in threads or in
+// virtual time.
 #pragma once
-
-#include <millrace/handler.h>
 
 #include <functional>
 #include <map>
 #include <memory>
-#include <mutex>
 #include <string>
 #include <vector>
 
-#include "device/cpu/cpu_device.h"
-#include "device/pinned_ranges.h"
-#include "device/sim/sim.h"
-#include "exec/run.h"
-#include "graph/graph.h"
-#include "plan/plan.h"
-#include "plugin/registry.h"
+#include "device/sim/faults.h"
+#include "exec/run_options.h"
+#include "observe/report.h"
+#include "pipeline.h"
+#include "plan/machine.h"
+#include "seen.h"
+#include "test_handlers.h"
 #include "tests/milliseconds.h"
 #include "tests/plan/plan_view.h"
 
-namespace millrace::test {
-
-// What a sink saw at one tick: one value a connected input; kEmpty where it was empty.
-inline constexpr int64_t kEmpty = INT64_MIN;
-struct Seen {
-  uint64_t index;
-  int64_t media_time_ns;
-  std::vector<int64_t> values;
-  friend bool operator==(const Seen&, const Seen&) = default;
-};
-
-// Gives a tensor of one element.
-inline void write_one(const Output<Tensor>& out, Tick& tick, int64_t value) {
-  const int64_t shape[] = {1};
-  out.allocate(tick, dtype_of<int64_t>(), shape).elements<int64_t>()[0] = value;
+namespace millrace::device {
+class Device;
+class PinnedRanges;
+class VirtualTime;
+struct SimOptions;
+} // namespace millrace::device
+namespace millrace::exec {
+class Run;
+struct NewStream;
+} // namespace millrace::exec
+namespace millrace::plugin {
+class CallWatch;
 }
-inline int64_t read_one(const TensorView& view) { return view.elements<int64_t>()[0]; }
 
-// What the handlers of one run saw, by the name in their `log` parameter. Each Compiled has one of its own, so no run
-// sees what another one wrote. Any thread may write and read.
-class ValueLog {
- public:
-  // A handler of the run writes to this name, so that it may be asked for.
-  void declare(const std::string& name);
-  void write(const std::string& name, Seen seen);
-  // Throws std::out_of_range if no handler writes to the name, or if none has written yet.
-  std::vector<Seen> at(const std::string& name) const;
-  // Every name that was declared, also those that nothing was written to.
-  std::map<std::string, std::vector<Seen>> all() const;
-
- private:
-  mutable std::mutex mutex_;
-  std::map<std::string, std::vector<Seen>> seen_;
-};
-
-// A handler's way to the log of its run. A Compiled makes all its handlers on the thread that constructs it, and this
-// finds the log there: so it has to be a member of the handler.
-class LogWriter {
- public:
-  LogWriter();
-  void write(const std::string& name, Seen seen) const;
-
- private:
-  std::shared_ptr<ValueLog> log_;
-};
-
-// The arithmetic of t.join: an order of inputs, a value in another place, a missing one all change the result.
-int64_t mix(int64_t a, int64_t b);
-// That of t.need and t.paced, and that of t.keep. Both wrap around: graphs may be deep.
-int64_t thousands(int64_t a, int64_t b);
-int64_t sum(int64_t a, int64_t b);
-
-// How often t.foreign's memory was given to the last run, and given back.
-int64_t foreign_adopted();
-int64_t foreign_released();
-
-// Handlers: t.count (source: index; count, rate, step_ns, silent_every, end), t.relay (value + add; silent_every,
-// fail_at, fail_every), t.join (list, all optional: mixes), t.need (two required inputs), t.sink (list, optional),
-// t.ended (as t.sink, but logs which inputs have ended), t.late (pending: answers `after` firings later), t.paint (in
-// place: adds to its input's bytes), t.forward (its input's own buffer), t.keep (sums three values), t.restarting (its
-// starts), t.stateless and t.capturable (relays). A value is one number, `size` times over; who reads one looks at all
-// of it. With `log` also others than sinks write down what they saw; t.keep its sum.
-const mr_plugin& test_plugin();
-
-using Params = std::map<std::string, std::string>;
-
-class Pipeline {
- public:
-  Pipeline() = default;
-  // As on the command line: `t.count name=source count=9 ! t.sink log=seen`.
-  explicit Pipeline(const std::string& one_line) : graph(graph::parse_line(one_line)) {}
-  graph::Handler& add(const std::string& name, const std::string& type, const Params& params = {});
-  graph::Edge& connect(const std::string& from, const std::string& to, graph::Policy policy = graph::Policy::sync);
-  void clock(graph::ClockMode mode, int64_t rate_num = 0, int64_t rate_den = 1, uint32_t in_flight = 0);
-  graph::Graph graph;
-};
-
-// source (t.count) → handlers of the types, "h1", "h2", …, one after another → sink (t.sink).
-Pipeline line(const std::vector<std::string>& types, const std::string& log, int64_t count);
+namespace millrace::test {
 
 struct Setup {
   uint32_t workers = 1;
@@ -146,28 +80,21 @@ class Compiled : public PlanView {
   Compiled(Pipeline pipeline, const Setup& setup);
   ~Compiled();
   Ran run();
-  Ran wait() { return {run_->wait(), log_}; } // of a run that was started by live()
-  exec::Run& live() { return *run_; }
-  std::vector<Seen> seen(const std::string& name) const { return log_->at(name); }
+  Ran wait(); // of a run that was started by live()
+  exec::Run& live();
+  std::vector<Seen> seen(const std::string& name) const;
   // The handlers of a stream that is to come into that place, made as a program makes them.
   exec::NewStream stream_for(const graph::Graph& written, uint32_t clock, const std::string& name, const Params& fields,
-                             exec::StreamDone done) const;
+                             std::function<void(const Error*)> done) const;
   bool lost_a_device() const;
   device::Device& device(const std::string& domain) const;
-  const plan::Plan& plan() const { return plan_; }
-  device::VirtualTime& time() { return setup_.time ? *setup_.time : time_; }
+  const plan::Plan& plan() const;
+  device::VirtualTime& time();
 
  private:
-  Setup setup_;
-  graph::Graph graph_;
-  std::shared_ptr<ValueLog> log_ = std::make_shared<ValueLog>();
-  plugin::Registry registry_;
-  plan::Prepared prepared_;
-  plan::Plan plan_;
-  device::VirtualTime time_;
-  std::shared_ptr<device::PinnedRanges> pinned_;
-  std::vector<std::unique_ptr<device::Device>> devices_;
-  std::unique_ptr<exec::Run> run_;
+  struct Parts; // harness.cpp: the plan and all that runs it
+  explicit Compiled(std::unique_ptr<Parts> parts);
+  std::unique_ptr<Parts> parts_;
 };
 
 Ran run(Pipeline pipeline, const Setup& setup = {});

@@ -6,6 +6,7 @@
 #include <condition_variable>
 #include <thread>
 
+#include "exec/run.h"
 #include "harness.h"
 
 using namespace millrace;

@@ -8,6 +8,7 @@
 #include <mutex>
 #include <numeric>
 
+#include "exec/run.h"
 #include "exec/virtual_driver.h"
 #include "graph/unfold.h"
 #include "harness.h"

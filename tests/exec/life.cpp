@@ -8,6 +8,7 @@
 #include <cstdlib>
 #include <thread>
 
+#include "exec/run.h"
 #include "harness.h"
 #include "tests/part.h"
 

@@ -8,6 +8,8 @@
 #include <algorithm>
 #include <random>
 
+#include "plan/explained.h"
+#include "plan/plan.h"
 #include "sample.h"
 #include "tests/part.h"
 #include "tests/seed.h"

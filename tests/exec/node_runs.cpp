@@ -1,5 +1,8 @@
 // Makes one run for each node, and one result of all of them; see node_runs.h.
 #include "node_runs.h"
+#include "exec/run.h"
+#include "plan/plan.h"
+#include "plan/print.h"
 
 #include <algorithm>
 #include <cstdio>

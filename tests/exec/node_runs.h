@@ -13,6 +13,10 @@
 #include "exec/virtual_driver.h"
 #include "harness.h"
 
+namespace millrace::plan {
+struct CrossingPlan;
+}
+
 namespace millrace::test {
 
 class NodeRuns {

@@ -8,6 +8,8 @@
 #include <nlohmann/json.hpp>
 
 #include "plan/choose_nodes.h"
+#include "plan/prepare.h"
+#include "plugin/registry.h"
 #include "spread.h"
 
 using namespace millrace;

@@ -9,6 +9,7 @@
 #include <random>
 #include <thread>
 
+#include "exec/run.h"
 #include "harness.h"
 #include "tests/part.h"
 

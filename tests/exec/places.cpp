@@ -9,9 +9,11 @@
 #include <map>
 #include <thread>
 
+#include "exec/run.h"
 #include "exec/virtual_driver.h"
 #include "graph/unfold.h"
 #include "harness.h"
+#include "plan/plan.h"
 
 using namespace millrace;
 using namespace millrace::test;

@@ -11,8 +11,10 @@
 #include <set>
 
 #include "enqueuing_handlers.h"
+#include "exec/run.h"
 #include "graph/find_groups.h"
 #include "graph/unfold.h"
+#include "plan/plan.h"
 #include "sample.h"
 #include "tests/part.h"
 

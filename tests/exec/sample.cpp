@@ -1,5 +1,6 @@
 // Drawing graphs, running them and comparing; see sample.h.
 #include "sample.h"
+#include "exec/run.h"
 
 #include <algorithm>
 #include <cstdlib>

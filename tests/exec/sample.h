@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "harness.h"
+#include "plan/plan.h"
 #include "reference.h"
 #include "spread.h"
 

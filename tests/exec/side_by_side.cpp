@@ -7,7 +7,12 @@
 #include <nlohmann/json.hpp>
 #include <thread>
 
+#include "exec/run.h"
 #include "harness.h"
+#include "plan/compile.h"
+#include "plan/facts.h"
+#include "plan/prepare.h"
+#include "plugin/registry.h"
 #include "tests/plan/plan_json.h"
 
 using namespace millrace;

@@ -13,6 +13,8 @@
 #include <thread>
 #include <vector>
 
+#include "device/timeline.h"
+#include "exec/run.h"
 #include "harness.h"
 #include "tests/part.h"
 

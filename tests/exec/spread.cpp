@@ -6,7 +6,9 @@
 #include <optional>
 
 #include "exec/crossing.h"
+#include "exec/run.h"
 #include "exec/virtual_driver.h"
+#include "plan/plan.h"
 
 namespace millrace::test {
 

@@ -12,6 +12,7 @@
 #include <utility>
 #include <vector>
 
+#include "exec/run.h"
 #include "node_runs.h"
 
 namespace millrace::test {

@@ -29,9 +29,15 @@
 
 #include "device/cpu/cpu_device.h"
 #include "exec/run.h"
+#include "exec/run_options.h"
 #include "graph/unfold.h"
 #include "observe/log.h"
+#include "observe/report.h"
+#include "plan/compile.h"
+#include "plan/machine.h"
 #include "plan/plan.h"
+#include "plan/prepare.h"
+#include "plugin/registry.h"
 
 namespace {
 

@@ -5,6 +5,7 @@
 #include <numeric>
 
 #include "enqueuing_handlers.h"
+#include "exec/run.h"
 #include "graph/unfold.h"
 #include "harness.h"
 

@@ -6,6 +6,7 @@
 #include <mutex>
 #include <set>
 
+#include "device/sim/sim.h"
 #include "graph/unfold.h"
 #include "spread.h"
 

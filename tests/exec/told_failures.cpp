@@ -9,6 +9,7 @@
 #include <thread>
 #include <vector>
 
+#include "exec/run.h"
 #include "exec/virtual_driver.h"
 #include "harness.h"
 

@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 
+#include "exec/run.h"
 #include "harness.h"
 #include "observe/trace.h"
 

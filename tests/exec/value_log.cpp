@@ -4,6 +4,7 @@
 #include <stdexcept>
 #include <thread>
 
+#include "exec/run.h"
 #include "harness.h"
 
 using namespace millrace;

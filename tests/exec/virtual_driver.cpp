@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "exec/run.h"
 #include "exec/virtual_driver.h"
 #include "harness.h"
 

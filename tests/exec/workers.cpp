@@ -4,10 +4,13 @@
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <functional>
 #include <numeric>
 
 #include "alike.h"
+#include "device/sim/sim.h"
+#include "device/timeline.h"
 
 namespace millrace::test {
 namespace {

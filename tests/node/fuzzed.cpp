@@ -2,6 +2,7 @@
 // tests/fuzz/node_fuzz.cpp reached new code, as tests/fuzz/corpus.py packs them.
 #include <doctest/doctest.h>
 
+#include "plan/plan.h"
 #include "tests/fuzz/node_fuzz.h"
 #include "tests/fuzz/packed.h"
 

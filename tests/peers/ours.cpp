@@ -1,6 +1,7 @@
 // The same work in millrace: null.source → flow.pass × N → null.sink on one thread, and the picture chain on two.
 #include "bench/measure.h"
 #include "device/cpu/cpu_device.h"
+#include "exec/run_options.h"
 #include "plan/plan.h"
 #include "tests/peers/peer.h"
 

@@ -3,6 +3,7 @@
 
 #include <doctest/doctest.h>
 
+#include "plan/prepare.h"
 #include "planned.h"
 #include "plugin/registry.h"
 

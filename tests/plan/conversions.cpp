@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "device/device.h"
+#include "plan/print.h"
 #include "planned.h"
 
 using namespace millrace;

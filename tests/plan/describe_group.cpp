@@ -6,6 +6,7 @@
 #include <string>
 
 #include "graph/unfold.h"
+#include "plan/print.h"
 #include "planned.h"
 
 using namespace millrace;

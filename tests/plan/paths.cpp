@@ -9,7 +9,9 @@
 #include <string>
 #include <vector>
 
+#include "plan/prepare.h"
 #include "planned.h"
+#include "plugin/registry.h"
 
 using namespace millrace;
 using namespace millrace::test;

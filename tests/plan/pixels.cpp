@@ -11,7 +11,12 @@
 #include <set>
 #include <utility>
 
+#include "plan/compile.h"
+#include "plan/explained.h"
+#include "plan/plan.h"
+#include "plan/prepare.h"
 #include "planned.h"
+#include "plugin/registry.h"
 #include "tests/seed.h"
 
 using namespace millrace;

@@ -13,6 +13,9 @@
 #include "tests/seed.h"
 
 namespace millrace::plan {
+
+using test::part_of;
+
 namespace {
 
 struct Wanted {

@@ -4,7 +4,12 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
+#include "plan/compile.h"
+#include "plan/explained.h"
+#include "plan/prepare.h"
+#include "plan/print.h"
 #include "planned.h"
+#include "plugin/registry.h"
 #include "tests/plan/plan_json.h"
 
 using namespace millrace;

@@ -7,6 +7,9 @@
 #include <variant>
 
 #include "plan/format_text.h"
+#include "plan/partition.h"
+#include "plan/plan.h"
+#include "plan/print.h"
 #include "tests/contains.h"
 
 namespace millrace::test {
@@ -21,6 +24,32 @@ std::string kind_word(const plan::StepKind& kind) {
 }
 
 } // namespace
+
+std::string PlanView::text() const { return plan::print_text(*plan_); }
+const std::vector<std::string>& PlanView::notes() const { return plan_->notes; }
+uint32_t PlanView::workers() const { return plan_->workers; }
+uint32_t PlanView::threads() const { return plan_->threads; }
+double PlanView::latency_us() const { return plan_->latency_us; }
+bool PlanView::guessed() const { return plan_->guessed; }
+uint64_t PlanView::memory(const std::string& domain) const { return plan_->memory.at(domain); }
+const std::map<std::string, uint64_t>& PlanView::memory() const { return plan_->memory; }
+size_t PlanView::pace_count() const { return plan_->paces.size(); }
+std::string PlanView::type(const std::string& handler) const { return declared(handler).type; }
+std::string PlanView::reason(const std::string& handler) const { return declared(handler).reason; }
+uint32_t PlanView::clock(const std::string& handler) const { return declared(handler).clock; }
+uint32_t PlanView::instances(const std::string& handler) const { return declared(handler).lanes; }
+int64_t PlanView::cost_ns(const std::string& handler) const { return declared(handler).cost_ns; }
+bool PlanView::captured(const std::string& handler) const { return step(handler).region != plan::kNone; }
+uint32_t PlanView::level(const std::string& handler) const { return step(handler).level; }
+uint32_t PlanView::window(const std::string& handler) const { return pace(handler).window; }
+uint32_t PlanView::room(const std::string& handler) const { return pace(handler).room; }
+uint32_t PlanView::slots(const std::string& handler) const { return pace(handler).slots; }
+bool PlanView::decoupled(const std::string& handler) const { return pace(handler).kind == plan::PaceKind::decoupled; }
+bool PlanView::in_step(const std::string& one, const std::string& other) const { return &pace(one) == &pace(other); }
+bool PlanView::owns_memory(const std::string& handler) const { return output(handler, "").owns; }
+mr_format PlanView::format(const std::string& handler) const { return output(handler, "").format; }
+const plan::Step& PlanView::step(const std::string& handler) const { return plan_->steps[declared(handler).step]; }
+const plan::Pace& PlanView::pace(const std::string& handler) const { return plan_->paces[step(handler).pace]; }
 
 size_t PlanView::count_of(const std::string& words) const {
   const std::string all = text();

@@ -8,7 +8,18 @@
 #include <string>
 #include <vector>
 
-#include "plan/plan.h"
+#include "graph/enums.h"
+#include "millrace/abi.h"
+
+namespace millrace::plan {
+struct HandlerPlan;
+struct Output;
+struct Pace;
+struct Plan;
+struct Ring;
+struct Segment;
+struct Step;
+} // namespace millrace::plan
 
 namespace millrace::test {
 
@@ -74,31 +85,31 @@ class PlanView {
   explicit PlanView(const plan::Plan& plan) : plan_(&plan) {}
 
   // What `millrace plan` prints.
-  std::string text() const { return plan::print_text(*plan_); }
+  std::string text() const;
   size_t count_of(const std::string& words) const; // in it
   // Its first line with these words.
   std::string line_with(const std::string& words) const;
-  const std::vector<std::string>& notes() const { return plan_->notes; }
+  const std::vector<std::string>& notes() const;
   bool has_note(const std::string& words) const;
   std::vector<std::string> domains() const; // "cpu" first
-  uint32_t workers() const { return plan_->workers; }
-  uint32_t threads() const { return plan_->threads; }
-  double latency_us() const { return plan_->latency_us; }
-  bool guessed() const { return plan_->guessed; }
-  uint64_t memory(const std::string& domain) const { return plan_->memory.at(domain); }
-  const std::map<std::string, uint64_t>& memory() const { return plan_->memory; } // by domain
+  uint32_t workers() const;
+  uint32_t threads() const;
+  double latency_us() const;
+  bool guessed() const;
+  uint64_t memory(const std::string& domain) const;
+  const std::map<std::string, uint64_t>& memory() const; // by domain
   std::vector<ClockView> clocks() const;
-  size_t pace_count() const { return plan_->paces.size(); }
+  size_t pace_count() const;
 
   // Of a handler.
-  std::string type(const std::string& handler) const { return declared(handler).type; }
+  std::string type(const std::string& handler) const;
   std::string place(const std::string& handler) const; // its domain
-  std::string reason(const std::string& handler) const { return declared(handler).reason; }
-  uint32_t clock(const std::string& handler) const { return declared(handler).clock; }
-  uint32_t instances(const std::string& handler) const { return declared(handler).lanes; }
-  int64_t cost_ns(const std::string& handler) const { return declared(handler).cost_ns; }
-  bool captured(const std::string& handler) const { return step(handler).region != plan::kNone; }
-  uint32_t level(const std::string& handler) const { return step(handler).level; } // what is pending before it
+  std::string reason(const std::string& handler) const;
+  uint32_t clock(const std::string& handler) const;
+  uint32_t instances(const std::string& handler) const;
+  int64_t cost_ns(const std::string& handler) const;
+  bool captured(const std::string& handler) const;
+  uint32_t level(const std::string& handler) const; // what is pending before it
   // It comes after that reader, a step, of what it writes over, on each tick.
   bool waits_for(const std::string& writer, const std::string& reader) const;
   bool comes_later(const std::string& handler, const std::string& than) const;
@@ -107,11 +118,11 @@ class PlanView {
   bool read_the_same(const std::string& one, const std::string& other) const;
 
   // Of its pace.
-  uint32_t window(const std::string& handler) const { return pace(handler).window; }
-  uint32_t room(const std::string& handler) const { return pace(handler).room; }
-  uint32_t slots(const std::string& handler) const { return pace(handler).slots; }
-  bool decoupled(const std::string& handler) const { return pace(handler).kind == plan::PaceKind::decoupled; }
-  bool in_step(const std::string& one, const std::string& other) const { return &pace(one) == &pace(other); }
+  uint32_t window(const std::string& handler) const;
+  uint32_t room(const std::string& handler) const;
+  uint32_t slots(const std::string& handler) const;
+  bool decoupled(const std::string& handler) const;
+  bool in_step(const std::string& one, const std::string& other) const;
   // Its gate belongs to the pace of the other one.
   bool gated_by(const std::string& handler, const std::string& other) const;
   GateView gate(const std::string& handler) const;
@@ -119,11 +130,11 @@ class PlanView {
   // Of an output; without a name the first one.
   RingView ring(const std::string& handler, const std::string& output = "") const;
   std::vector<RingView> rings() const;
-  bool owns_memory(const std::string& handler) const { return output(handler, "").owns; }
+  bool owns_memory(const std::string& handler) const;
   bool share_memory(const std::string& one, const std::string& other) const;
   bool packed_together(const std::string& one, const std::string& other) const;
   bool packed(const std::string& handler) const;
-  mr_format format(const std::string& handler) const { return output(handler, "").format; }
+  mr_format format(const std::string& handler) const;
 
   // What runs together.
   std::vector<SegmentView> all_segments() const;
@@ -141,8 +152,8 @@ class PlanView {
 
  private:
   const plan::HandlerPlan& declared(const std::string& handler) const;
-  const plan::Step& step(const std::string& handler) const { return plan_->steps[declared(handler).step]; }
-  const plan::Pace& pace(const std::string& handler) const { return plan_->paces[step(handler).pace]; }
+  const plan::Step& step(const std::string& handler) const;
+  const plan::Pace& pace(const std::string& handler) const;
   const plan::Output& output(const std::string& handler, const std::string& name) const;
   RingView view(const plan::Ring& ring) const;
   SegmentView view(const plan::Segment& segment) const;

@@ -7,6 +7,12 @@
 #include <nlohmann/json.hpp>
 #include <stdexcept>
 
+#include "exec/run.h"
+#include "plan/compile.h"
+#include "plan/explained.h"
+#include "plan/plan.h"
+#include "plan/prepare.h"
+#include "plugin/registry.h"
 #include "tests/plan/plan_json.h"
 
 namespace millrace::test {
@@ -285,26 +291,46 @@ const mr_plugin& plan_plugin() {
   return plugin;
 }
 
-Planned::Planned(const Pipeline& pipeline, const plan::Machine& machine, const plan::Options& options)
-    : PlanView(plan_), graph_(pipeline.graph), host_(plugin::basic_host()) {
-  registry_.add(test_plugin(), "");
-  registry_.add(plan_plugin(), "");
-  prepared_ = plan::prepare(graph_, registry_, host_);
-  compiled_ = plan::compile(graph_, prepared_, registry_, host_, machine, options);
-  const std::string written = write_plan(compiled_).dump();
-  plan_ = read_plan(nlohmann::json::parse(written));
-  if (write_plan(plan_).dump() != written) throw std::logic_error("a plan that was read is another one");
+namespace {
+
+plan::Plan compiled_of(graph::Graph graph, const plan::Machine& machine, const plan::Options& options) {
+  plugin::Registry registry;
+  registry.add(test_plugin(), "");
+  registry.add(plan_plugin(), "");
+  const mr_host host = plugin::basic_host();
+  plan::Prepared prepared = plan::prepare(graph, registry, host);
+  return plan::compile(graph, prepared, registry, host, machine, options);
 }
+
+plan::Plan written_and_read(const plan::Plan& plan) {
+  const std::string written = write_plan(plan).dump();
+  plan::Plan read = read_plan(nlohmann::json::parse(written));
+  if (write_plan(read).dump() != written) throw std::logic_error("a plan that was read is another one");
+  return read;
+}
+
+} // namespace
+
+Planned::Planned(const Pipeline& pipeline, const plan::Machine& machine, const plan::Options& options)
+    : Planned(compiled_of(pipeline.graph, machine, options)) {}
+
+Planned::Planned(const plan::Plan& compiled)
+    : Planned(std::make_unique<plan::Plan>(compiled), std::make_unique<plan::Plan>(written_and_read(compiled))) {}
+
+Planned::Planned(Held compiled, Held read) : PlanView(*read), compiled_(std::move(compiled)), plan_(std::move(read)) {}
+
+Planned::~Planned() = default;
 
 std::vector<std::string> Planned::inserted() const {
   std::vector<std::string> names;
-  for (const plan::InsertedPlan& conversion : plan_.inserted) names.push_back(plan_.handlers[conversion.handler].name);
+  for (const plan::InsertedPlan& conversion : plan_->inserted)
+    names.push_back(plan_->handlers[conversion.handler].name);
   return names;
 }
 
 std::string Planned::made_by(const std::string& name) const {
-  for (const plan::InsertedPlan& conversion : plan_.inserted)
-    if (plan_.handlers[conversion.handler].name == name) return conversion.to;
+  for (const plan::InsertedPlan& conversion : plan_->inserted)
+    if (plan_->handlers[conversion.handler].name == name) return conversion.to;
   throw std::invalid_argument("no such conversion: " + name);
 }
 

@@ -1,14 +1,17 @@
 // A graph made in code and compiled, but not run, for the tests of the plan's passes.
 #pragma once
 
+#include <millrace/abi.h>
+
+#include <memory>
 #include <string>
 #include <vector>
 
 #include "observe/error.h"
-#include "plan/plan.h"
+#include "plan/machine.h"
 #include "plan_view.h"
-#include "plugin/registry.h"
-#include "tests/exec/harness.h"
+#include "tests/exec/pipeline.h"
+#include "tests/exec/test_handlers.h"
 
 namespace millrace::test {
 
@@ -30,23 +33,23 @@ class Planned : public PlanView {
  public:
   // Throws Failure as compile does.
   explicit Planned(const Pipeline& pipeline, const plan::Machine& machine = {}, const plan::Options& options = {});
+  ~Planned();
   Planned(const Planned&) = delete;
   Planned& operator=(const Planned&) = delete;
 
   // The plan that these questions are about: what was compiled, written as JSON and read again.
-  const plan::Plan& plan() const { return plan_; }
-  const plan::Plan& compiled() const { return compiled_; }
+  const plan::Plan& plan() const { return *plan_; }
+  const plan::Plan& compiled() const { return *compiled_; }
   // The conversions that were added, by the handlers' names, in the plan's order.
   std::vector<std::string> inserted() const;
   // A conversion's pixel format or size: "rgb8", "48×64".
   std::string made_by(const std::string& conversion) const;
 
  private:
-  graph::Graph graph_;
-  plugin::Registry registry_;
-  mr_host host_;
-  plan::Prepared prepared_;
-  plan::Plan compiled_, plan_;
+  using Held = std::unique_ptr<const plan::Plan>;
+  explicit Planned(const plan::Plan& compiled);
+  Planned(Held compiled, Held read);
+  Held compiled_, plan_;
 };
 
 // The code that compile refuses the graph with; 0 where it does not.

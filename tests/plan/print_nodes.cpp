@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "over_nodes.h"
+#include "plan/print.h"
 #include "planned.h"
 
 using namespace millrace;

@@ -7,6 +7,7 @@
 
 #include "graph/unfold.h"
 #include "over_nodes.h"
+#include "plan/print.h"
 #include "planned.h"
 
 using namespace millrace;

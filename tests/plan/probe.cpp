@@ -16,6 +16,7 @@
 #include "exec/run.h"
 #include "plan/prepare.h"
 #include "plugin/call_watch.h"
+#include "plugin/registry.h"
 
 namespace millrace::test {
 namespace {

@@ -1,7 +1,9 @@
 // Copies across boundaries, and where handlers are placed.
 #include <doctest/doctest.h>
 
+#include "plan/print.h"
 #include "planned.h"
+#include "tests/exec/harness.h"
 
 using namespace millrace;
 using namespace millrace::test;

@@ -6,7 +6,9 @@
 #include <set>
 
 #include "graph/unfold.h"
+#include "plan/plan.h"
 #include "planned.h"
+#include "tests/milliseconds.h"
 
 using namespace millrace;
 using namespace millrace::test;

@@ -7,6 +7,7 @@
 #include <fstream>
 
 #include "graph/unfold.h"
+#include "plan/plan.h"
 #include "planned.h"
 
 using namespace millrace;

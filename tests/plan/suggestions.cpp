@@ -7,9 +7,12 @@
 #include <vector>
 
 #include "graph/unfold.h"
+#include "plan/compile.h"
 #include "plan/notes.h"
+#include "plan/plan.h"
 #include "plan/prepare.h"
 #include "planned.h"
+#include "plugin/registry.h"
 #include "tests/contains.h"
 
 using namespace millrace;

@@ -6,7 +6,9 @@
 #include <nlohmann/json.hpp>
 #include <random>
 
+#include "graph/graph.h"
 #include "observe/error.h"
+#include "observe/report.h"
 #include "serve/message.h"
 #include "tests/part.h"
 #include "tests/seed.h"

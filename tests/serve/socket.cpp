@@ -20,6 +20,7 @@
 
 #include "net/system/local.h"
 #include "observe/error.h"
+#include "observe/report.h"
 #include "serve/client.h"
 #include "serve/message.h"
 #include "serve/run_folder.h"

@@ -7,6 +7,7 @@
 #include <cstring>
 
 #include "device/host_pages.h"
+#include "device/pinned_ranges.h"
 #include "observe/error.h"
 
 namespace millrace::device {

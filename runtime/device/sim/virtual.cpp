@@ -4,6 +4,7 @@
 #include <deque>
 
 #include "device/sim/sim_device.h"
+#include "device/timeline.h"
 
 namespace millrace::device {
 namespace {

@@ -9,6 +9,7 @@
 #include <thread>
 
 #include "embed/link_ends.h"
+#include "exec/run.h"
 #include "tests/exec/harness.h"
 
 namespace millrace::test {

@@ -7,7 +7,9 @@
 #include <algorithm>
 #include <map>
 
+#include "exec/run.h"
 #include "linked_nodes.h"
+#include "plan/plan.h"
 #include "tests/chance.h"
 
 namespace millrace::test {

@@ -4,6 +4,8 @@
 #include <algorithm>
 
 #include "count_allocations.h"
+#include "exec/run.h"
+#include "plan/plan.h"
 #include "tests/chance.h"
 
 namespace millrace::test {
