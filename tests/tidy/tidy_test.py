@@ -10,6 +10,7 @@ import unittest
 HERE = pathlib.Path(__file__).resolve().parent
 sys.path[:0] = [str(HERE), str(HERE.parent)]
 import prose  # noqa: E402: found by the line above
+import reach  # noqa: E402
 import readme_test  # noqa: E402
 import rules  # noqa: E402
 import sum_results  # noqa: E402
@@ -158,7 +159,18 @@ std::vector<int> m::orphan(int a) { return {a}; }
             self.write(name, HEAD + "\n" * 300)
         self.write("runtime/include/millrace/testing/long.h", HEAD + "\n" * 300)
         self.assertEqual(self.complaints(), "runtime/include/millrace/testing/long.h:1: has 301 lines, at most 300\n"
-                         "runtime/plan/long.h:1: has 301 lines, at most 300")
+                         "runtime/plan/long.h:1: has 301 lines without its includes, at most 300")
+
+    def test_whose_headers_reach_too_many_files_is_refused(self):
+        self.write("runtime/memory/ring.h", HEAD)
+        self.write("runtime/memory/pool.h", HEAD + '#include "memory/ring.h"\n')
+        for name in ("one", "two"):
+            self.write(f"tests/memory/{name}.cpp", HEAD + '#include "memory/pool.h"\n')
+        self.write(reach.WEIGHTS, "# commits, header\n10 runtime/memory/ring.h\n1 runtime/memory/pool.h\n")
+        self.assertEqual(list(reach.check(self.root, most=22)), [])
+        self.assertIn("headers cost 22 (tests/tidy/reach.py), at most 21", "".join(reach.check(self.root, most=21)))
+        self.write(reach.WEIGHTS, "1 runtime/memory/rings.h\n")
+        self.assertIn("there is no runtime/memory/rings.h", self.complaints())
 
     def test_with_a_number_that_depends_on_the_locale_is_refused(self):
         self.write("runtime/memory/add.cpp", HEAD + 'double half() { return std::strtod("0.5", nullptr); }\n')
