@@ -1,7 +1,6 @@
 // Families of samples, each named once with its type and its help; see metrics_text.h. The format's own page:
 // https://prometheus.io/docs/instrumenting/exposition_formats/
 #include "cli/metrics_text.h"
-#include "observe/report.h"
 
 #include <fmt/format.h>
 
@@ -9,6 +8,8 @@
 #include <map>
 #include <utility>
 #include <vector>
+
+#include "observe/report.h"
 
 namespace millrace::cli {
 

@@ -14,6 +14,7 @@
 #include "compose/plugins.h"
 #include "embed/calibrate.h"
 #include "exec/run.h"
+#include "exec/run_options.h"
 #include "graph/confine.h"
 #include "graph/stray_word.h"
 #include "node/documents.h"

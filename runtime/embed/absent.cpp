@@ -10,6 +10,8 @@
 #include "exec/seats.h"
 #include "exec/stream_life.h"
 #include "observe/start_thread.h"
+#include "plan/make_stream.h"
+#include "plan/pace.h"
 #include "plan/plan.h"
 #include "plugin/registry.h"
 

@@ -1,18 +1,20 @@
 // Measures hops, launches and bodies; see calibrate.h.
 #include "embed/calibrate.h"
-#include "device/device.h"
-#include "device/pinned_ranges.h"
-#include "exec/run.h"
-#include "exec/run_options.h"
-#include "observe/report.h"
-#include "plan/plan.h"
-#include "plugin/registry.h"
 
 #include <algorithm>
 #include <array>
 #include <chrono>
 #include <cstring>
 #include <thread>
+
+#include "device/device.h"
+#include "device/pinned_ranges.h"
+#include "exec/run.h"
+#include "exec/run_options.h"
+#include "observe/report.h"
+#include "plan/pace.h"
+#include "plan/plan.h"
+#include "plugin/registry.h"
 
 namespace millrace::embed {
 

@@ -20,6 +20,7 @@
 #include "graph/unfold.h"
 #include "observe/log.h"
 #include "plan/compile.h"
+#include "plan/make_stream.h"
 #include "plan/plan.h"
 #include "plugin/registry.h"
 

@@ -30,6 +30,10 @@ class CallWatch;
 class Instance;
 class Registry;
 } // namespace millrace::plugin
+namespace millrace::plan {
+struct MadeStream;
+struct StreamToMake;
+} // namespace millrace::plan
 
 namespace millrace::embed {
 

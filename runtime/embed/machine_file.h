@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "device/sim/faults.h"
-#include "plan/machine.h"
+#include "plan/prices.h"
 
 namespace millrace::device {
 struct SimOptions;

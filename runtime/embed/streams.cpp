@@ -10,6 +10,7 @@
 #include "observe/printable.h"
 #include "observe/report.h"
 #include "observe/start_thread.h"
+#include "plan/make_stream.h"
 #include "plugin/registry.h"
 
 namespace millrace::embed {

@@ -6,9 +6,12 @@
 #include <set>
 #include <string>
 
+#include "plan/domain.h"
 #include "plan/explained.h"
 #include "plan/notes.h"
+#include "plan/pace.h"
 #include "plan/plan.h"
+#include "plugin/handler_info.h"
 
 namespace millrace::embed {
 

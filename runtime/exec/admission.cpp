@@ -24,6 +24,8 @@
 #include "exec/tell.h"
 #include "exec/window.h"
 #include "plan/format_text.h"
+#include "plan/pace.h"
+#include "plan/step.h"
 
 namespace millrace::exec {
 
@@ -75,7 +77,7 @@ void end_pace(PaceRun& pace) {
   pace.idle_until_ns.store(INT64_MIN, std::memory_order_relaxed);
   pace.ended.store(true, std::memory_order_release);
   if (pace.clock->plan->has_room) wake_seats(*pace.run, pace.clock->plan->set);
-  if (pace.plan->kind == plan::PaceKind::clock) end_seat(*pace.clock, *pace.run);
+  if (pace.is_clock) end_seat(*pace.clock, *pace.run);
   if (pace.index == pace.plan->clock) give_up_changes(*pace.run, pace.plan->clock);
   pace.run->notify(pace);
   tell_clock_ended(pace);

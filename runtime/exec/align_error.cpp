@@ -5,6 +5,7 @@
 
 #include "exec/channel.h"
 #include "exec/run_state.h"
+#include "plan/pace.h"
 #include "plan/plan.h"
 
 namespace millrace::exec {

@@ -20,7 +20,9 @@
 #include "exec/sink_latency.h"
 #include "exec/under_way.h"
 #include "plan/memory.h"
+#include "plan/pace.h"
 #include "plan/plan.h"
+#include "plan/step.h"
 
 namespace millrace::exec {
 

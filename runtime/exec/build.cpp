@@ -7,6 +7,7 @@
 #include "exec/run_options.h"
 #include "exec/run_state.h"
 #include "exec/sink_latency.h"
+#include "graph/graph.h"
 #include "plan/prepare.h"
 
 namespace millrace::exec {

@@ -15,8 +15,12 @@
 #include "exec/run_options.h"
 #include "exec/run_state.h"
 #include "memory/ring.h"
+#include "plan/domain.h"
+#include "plan/memory.h"
+#include "plan/pace.h"
 #include "plan/plan.h"
 #include "plan/planned_value.h"
+#include "plan/step.h"
 #include "plugin/under_way.h"
 
 namespace millrace::exec {

@@ -12,8 +12,11 @@
 #include "exec/run_options.h"
 #include "exec/run_state.h"
 #include "exec/seats.h"
+#include "plan/memory.h"
+#include "plan/pace.h"
 #include "plan/plan.h"
 #include "plan/planned_value.h"
+#include "plan/step.h"
 
 namespace millrace::exec {
 
@@ -55,6 +58,7 @@ void make_paces(RunState& run) {
     auto pace = std::make_unique<PaceRun>();
     pace->run = &run;
     pace->plan = &planned.plan.paces[p];
+    pace->is_clock = pace->plan->kind == plan::PaceKind::clock;
     pace->clock = run.clocks[pace->plan->clock].get();
     pace->clock->plan = &planned.plan.clocks[pace->plan->clock];
     pace->index = p;
@@ -65,7 +69,7 @@ void make_paces(RunState& run) {
     pace->tick_media_ns = LineVector<std::atomic<int64_t>>(pace->plan->slots);
     pace->latency = LineVector<PaceRun::Latency>(pace->plan->slots);
     pace->watch = TickWatch(run.options.trace_all);
-    if (pace->plan->kind == plan::PaceKind::clock && pace->clock->plan->crowd_ticks + pace->clock->plan->owed_ticks > 0)
+    if (pace->is_clock && pace->clock->plan->crowd_ticks + pace->clock->plan->owed_ticks > 0)
       pace->recent_media_ns.resize(std::max(pace->clock->plan->crowd_ticks, pace->clock->plan->owed_ticks + 1));
     for (OutputRun& output : planned.outputs)
       if (output.holds && planned.plan.steps[output.plan->step].pace == p) pace->held_outputs.push_back(&output);
@@ -112,7 +116,7 @@ void settle_seat(PaceRun& pace) {
 void join_paces(RunState& run) {
   PlanRun& planned = run.planned;
   for (auto& pace : planned.paces) {
-    if (pace->plan->kind == plan::PaceKind::clock) settle_seat(*pace);
+    if (pace->is_clock) settle_seat(*pace);
     if (pace->plan->node != planned.plan.node || pace->plan->kind == plan::PaceKind::batch)
       continue; // it has no steps here, or make_groups() joins it
     if (pace->plan->kind == plan::PaceKind::far) {

@@ -25,8 +25,11 @@
 #include "exec/tell.h"
 #include "graph/unfold.h"
 #include "observe/printable.h"
+#include "plan/domain.h"
+#include "plan/pace.h"
 #include "plan/plan.h"
 #include "plan/prepare.h"
+#include "plan/step.h"
 
 namespace millrace::exec {
 

@@ -11,7 +11,10 @@
 #include "exec/pending.h"
 #include "exec/run_state.h"
 #include "exec/source.h"
+#include "plan/memory.h"
+#include "plan/pace.h"
 #include "plan/plan.h"
+#include "plan/step.h"
 
 namespace millrace::exec {
 

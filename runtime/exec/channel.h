@@ -12,6 +12,10 @@
 #include "exec/step.h"
 #include "observe/single_writer.h"
 
+namespace millrace::plan {
+struct Channel;
+}
+
 namespace millrace::exec {
 
 // A tick in a queue, with the values that it has there.

@@ -8,6 +8,7 @@
 #include "exec/channel.h"
 #include "exec/group.h"
 #include "exec/run_state.h"
+#include "plan/pace.h"
 #include "plan/plan.h"
 
 namespace millrace::exec {

@@ -13,6 +13,7 @@
 #include "exec/settle.h"
 #include "exec/stream_epochs.h"
 #include "exec/window.h"
+#include "plan/pace.h"
 #include "plan/plan.h"
 
 namespace millrace::exec {

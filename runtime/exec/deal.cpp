@@ -11,6 +11,8 @@
 #include "exec/tell.h"
 #include "plan/group_plan.h"
 #include "plan/memory.h"
+#include "plan/pace.h"
+#include "plan/step.h"
 
 namespace millrace::exec {
 

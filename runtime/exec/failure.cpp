@@ -6,7 +6,9 @@
 #include "exec/finish_step.h"
 #include "exec/run_state.h"
 #include "exec/tell.h"
+#include "plan/pace.h"
 #include "plan/plan.h"
+#include "plan/step.h"
 
 namespace millrace::exec {
 

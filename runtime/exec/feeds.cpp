@@ -7,6 +7,7 @@
 
 #include "exec/settle.h"
 #include "exec/window.h"
+#include "plan/pace.h"
 
 namespace millrace::exec {
 

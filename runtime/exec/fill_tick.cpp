@@ -8,6 +8,7 @@
 #include "exec/settle.h"
 #include "exec/window.h"
 #include "observe/single_writer.h"
+#include "plan/pace.h"
 
 namespace millrace::exec {
 

@@ -14,6 +14,8 @@
 #include "exec/settle.h"
 #include "exec/sink_latency.h"
 #include "plan/memory.h"
+#include "plan/pace.h"
+#include "plan/step.h"
 
 namespace millrace::exec {
 

@@ -5,6 +5,7 @@
 #include "exec/handler_run.h"
 #include "exec/settle.h"
 #include "exec/window.h"
+#include "plan/pace.h"
 
 namespace millrace::exec {
 

@@ -27,7 +27,10 @@
 #include "exec/settle.h"
 #include "exec/sink_latency.h"
 #include "exec/tell.h"
+#include "plan/memory.h"
+#include "plan/pace.h"
 #include "plan/plan.h"
+#include "plan/step.h"
 
 namespace millrace::exec {
 
@@ -235,6 +238,10 @@ void fail_outside_process(HandlerRun& step, uint64_t ordinal) {
   for (mr_output& output : step.raw_outputs) output.state = MR_OUTPUT_SILENT;
   step.context.ordinal = ordinal; // not the last call's: a firing that it deferred is still owed
   fail_call(step, step.pace->info(ordinal));
+}
+
+uint64_t change_index(const StepRun& step, uint64_t ordinal) {
+  return step.pace->group ? ordinal / step.pace->plan->rows : step.pace->info(ordinal).index;
 }
 
 void apply_changes(HandlerRun& step, uint64_t index) {

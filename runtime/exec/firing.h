@@ -23,9 +23,7 @@ void flatten(HandlerRun& step);                       // decides whether a step 
 void settle_call(HandlerRun& step, uint64_t ordinal); // after virtual time has passed
 void stamp(StepRun& step, uint64_t ordinal);
 // The number by which changes are admitted for this ordinal: the tick's index, in a group's pace that of the firing.
-inline uint64_t change_index(const StepRun& step, uint64_t ordinal) {
-  return step.pace->group ? ordinal / step.pace->plan->rows : step.pace->info(ordinal).index;
-}
+uint64_t change_index(const StepRun& step, uint64_t ordinal);
 // Applies live parameter changes up to this number (2.7). No thread may be in the handler.
 void apply_changes(HandlerRun& step, uint64_t index);
 // Calls process() and, if it returns MR_OK, finish() at once. Neither a body on the host nor one that sim runs by

@@ -7,6 +7,8 @@
 #include "exec/handler_run.h"
 #include "exec/settle.h"
 #include "plan/group_plan.h"
+#include "plan/pace.h"
+#include "plan/step.h"
 
 namespace millrace::exec {
 

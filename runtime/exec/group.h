@@ -22,6 +22,8 @@
 #include "exec/step.h"
 
 namespace millrace::plan {
+struct Clock;
+struct GiveStep;
 struct GroupPlan;
 struct HandlerPlan;
 } // namespace millrace::plan

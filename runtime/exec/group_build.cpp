@@ -11,7 +11,10 @@
 #include "exec/run_options.h"
 #include "exec/run_state.h"
 #include "graph/quantity.h"
+#include "plan/group_plan.h"
+#include "plan/pace.h"
 #include "plan/plan.h"
+#include "plan/step.h"
 
 namespace millrace::exec {
 

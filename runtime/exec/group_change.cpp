@@ -6,6 +6,7 @@
 #include "exec/run_state.h"
 #include "graph/keys.h"
 #include "plan/format_text.h"
+#include "plan/group_plan.h"
 
 namespace millrace::exec {
 

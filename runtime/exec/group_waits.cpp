@@ -7,6 +7,8 @@
 #include "exec/run_state.h"
 #include "exec/seats.h"
 #include "plan/group_plan.h"
+#include "plan/pace.h"
+#include "plan/step.h"
 
 namespace millrace::exec {
 

@@ -10,6 +10,8 @@
 #include "exec/presence.h"
 #include "exec/run.h"
 #include "millrace/payload/size.h"
+#include "plan/memory.h"
+#include "plan/pace.h"
 #include "plan/plan.h"
 
 namespace millrace::exec {

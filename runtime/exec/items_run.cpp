@@ -14,7 +14,9 @@
 #include "exec/run_options.h"
 #include "exec/settle.h"
 #include "exec/sink_latency.h"
+#include "plan/pace.h"
 #include "plan/plan.h"
+#include "plan/step.h"
 
 namespace millrace::exec {
 

@@ -14,6 +14,8 @@
 #include "exec/region.h"
 #include "exec/run_options.h"
 #include "exec/settle.h"
+#include "plan/pace.h"
+#include "plan/step.h"
 
 namespace millrace::exec {
 

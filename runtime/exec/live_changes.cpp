@@ -10,6 +10,7 @@
 #include "exec/run.h"
 #include "exec/tell.h"
 #include "observe/error.h"
+#include "plan/pace.h"
 #include "plan/plan.h"
 #include "plugin/registry.h"
 

@@ -9,7 +9,10 @@
 #include "exec/handler_run.h"
 #include "exec/run_state.h"
 #include "exec/source.h"
+#include "plan/memory.h"
+#include "plan/pace.h"
 #include "plan/plan.h"
+#include "plan/step.h"
 
 namespace millrace::exec {
 

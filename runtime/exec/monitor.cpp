@@ -18,8 +18,12 @@
 #include "exec/under_way.h"
 #include "exec/window.h"
 #include "observe/start_thread.h"
+#include "plan/group_plan.h"
+#include "plan/memory.h"
+#include "plan/pace.h"
 #include "plan/plan.h"
 #include "plan/prepare.h"
+#include "plan/step.h"
 
 namespace millrace::exec {
 
@@ -41,7 +45,7 @@ std::string handler_words(const HandlerRun& step) {
 std::string missing_input(const StepRun& step, uint64_t ordinal) {
   for (const InputRun& input : step.inputs) {
     // After a gate, only the pace's own threads know which ordinal an earlier tick had.
-    const bool known = input.delay == 0 || step.pace->plan->kind == plan::PaceKind::clock;
+    const bool known = input.delay == 0 || step.pace->is_clock;
     if (!input.output || !known || ordinal < input.delay) continue;
     const uint64_t at = ordinal - input.delay;
     const StepRun* producer = step.run->planned.step_runs[input.output->plan->step];
@@ -93,7 +97,7 @@ std::pair<const StepRun*, uint64_t> owes(const SegmentRun& segment) {
 
 // True if the segment waits for a stream to come, which may be never.
 bool awaits_stream(const SegmentRun& segment) {
-  return segment.head && segment.pace->plan->kind == plan::PaceKind::clock && segment.pace->clock->seat->vacant.load();
+  return segment.head && segment.pace->is_clock && segment.pace->clock->seat->vacant.load();
 }
 
 // True if nothing is in flight here, and all that is missing is ticks from other nodes.
@@ -382,7 +386,7 @@ void Monitor::tell_progress(int64_t now) {
   if (!run_.options.on_progress) return;
   Progress progress;
   for (const auto& pace : run_.planned.paces) {
-    if (pace->plan->kind != plan::PaceKind::clock) continue;
+    if (!pace->is_clock) continue;
     progress.ticks = std::max(progress.ticks, ticks_here(run_.planned, pace->plan->clock));
     progress.late += pace->clock->late;
     progress.skipped += pace->clock->skipped;

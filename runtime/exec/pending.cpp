@@ -12,7 +12,9 @@
 #include "exec/settle.h"
 #include "exec/sink_latency.h"
 #include "plan/memory.h"
+#include "plan/pace.h"
 #include "plan/plan.h"
+#include "plan/step.h"
 
 namespace millrace::exec {
 

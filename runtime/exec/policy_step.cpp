@@ -10,6 +10,7 @@
 #include "exec/settle.h"
 #include "exec/source.h"
 #include "exec/window.h"
+#include "plan/pace.h"
 
 namespace millrace::exec {
 

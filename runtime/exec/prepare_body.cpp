@@ -6,7 +6,9 @@
 #include "exec/group.h"
 #include "exec/region.h"
 #include "exec/settle.h"
+#include "plan/memory.h"
 #include "plan/plan.h"
+#include "plan/step.h"
 
 namespace millrace::exec {
 

@@ -5,6 +5,7 @@
 
 #include "exec/body.h"
 #include "exec/stream_epochs.h"
+#include "plan/pace.h"
 
 namespace millrace::exec {
 
@@ -46,7 +47,7 @@ Earlier look_back(const StepRun& step, const InputRun& input, uint64_t ordinal) 
   if (input.delay == 0) return {Back::there, ordinal};
   PaceRun& pace = *step.pace;
   const uint64_t first = root_of(pace).first_index; // the epoch's
-  if (pace.plan->kind == plan::PaceKind::clock)
+  if (pace.is_clock)
     return ordinal < first + input.delay ? Earlier{Back::before_first, 0} : Earlier{Back::there, ordinal - input.delay};
   // After a gate, ordinals count the ticks that were let in, but a delay counts all ticks.
   const uint64_t index = pace.info(ordinal).index;

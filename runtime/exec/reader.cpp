@@ -12,7 +12,9 @@
 #include "exec/under_way.h"
 #include "observe/signal_stack.h"
 #include "observe/start_thread.h"
+#include "plan/pace.h"
 #include "plan/plan.h"
+#include "plan/step.h"
 #include "plan/time_rounding.h"
 
 namespace millrace::exec {

@@ -14,7 +14,10 @@
 #include "exec/region.h"
 #include "exec/run_options.h"
 #include "exec/settle.h"
+#include "plan/memory.h"
+#include "plan/pace.h"
 #include "plan/plan.h"
+#include "plan/step.h"
 
 namespace millrace::exec {
 

@@ -8,6 +8,10 @@
 
 #include "exec/body.h"
 
+namespace millrace::plan {
+struct Region;
+}
+
 namespace millrace::exec {
 
 struct CopyRun;

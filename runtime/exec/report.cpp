@@ -25,7 +25,9 @@
 #include "graph/unfold.h"
 #include "observe/histogram.h"
 #include "observe/report.h"
+#include "plan/domain.h"
 #include "plan/explained.h"
+#include "plan/memory.h"
 #include "plan/partition.h"
 #include "plan/plan.h"
 
@@ -339,7 +341,7 @@ Report make_report(const RunState& run) {
   Report report;
   Histogram latencies;
   for (const auto& pace : planned.paces) {
-    if (pace->plan->kind != plan::PaceKind::clock) continue;
+    if (!pace->is_clock) continue;
     report.ticks_run += ticks_here(planned, pace->plan->clock);
     report.ticks_late += pace->clock->late;
     report.ticks_skipped += pace->clock->skipped;

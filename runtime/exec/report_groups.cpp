@@ -6,7 +6,9 @@
 #include "exec/group.h"
 #include "exec/run_state.h"
 #include "exec/seats.h"
+#include "plan/group_plan.h"
 #include "plan/plan.h"
+#include "plan/step.h"
 
 namespace millrace::exec {
 

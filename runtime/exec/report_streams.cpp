@@ -10,6 +10,7 @@
 #include "exec/source.h"
 #include "exec/window.h"
 #include "observe/histogram.h"
+#include "plan/pace.h"
 #include "plan/plan.h"
 
 namespace millrace::exec {
@@ -51,7 +52,7 @@ std::vector<StreamReport> report_streams(const RunState& run, const LostByClock&
   std::vector<StreamReport> streams;
   for (const auto& pace : run.planned.paces) {
     const plan::Clock& clock = plan.clocks[pace->plan->clock];
-    if (pace->plan->kind != plan::PaceKind::clock || clock.set.empty()) continue;
+    if (!pace->is_clock || clock.set.empty()) continue;
     const std::vector<const PaceRun*> here = paces_here(run, pace->plan->clock);
     if (here.empty()) continue; // other nodes run the stream
     const bool has_ended = std::all_of(here.begin(), here.end(),

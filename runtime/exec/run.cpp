@@ -20,11 +20,14 @@
 #include "exec/under_way.h"
 #include "exec/virtual_driver.h"
 #include "exec/window.h"
+#include "graph/graph.h"
 #include "observe/log.h"
 #include "observe/trace_file.h"
+#include "plan/pace.h"
 #include "plan/plan.h"
 #include "plan/prepare.h"
 #include "plan/refusal.h"
+#include "plan/step.h"
 
 namespace millrace::exec {
 
@@ -193,7 +196,7 @@ void Run::stop() {
 bool Run::have_clocks_ended() const {
   const auto& paces = state_->planned.paces;
   return std::all_of(paces.begin(), paces.end(), [&](const auto& pace) {
-    const bool is_home = pace->plan->kind == plan::PaceKind::clock && pace->plan->node == state_->planned.plan.node;
+    const bool is_home = pace->is_clock && pace->plan->node == state_->planned.plan.node;
     return !is_home || pace->ended.load();
   });
 }

@@ -22,10 +22,14 @@
 #include "exec/source.h"
 #include "exec/stream_epochs.h"
 #include "exec/tell.h"
+#include "graph/graph.h"
+#include "plan/domain.h"
+#include "plan/pace.h"
 #include "plan/partition.h"
 #include "plan/plan.h"
 #include "plan/prepare.h"
 #include "plan/refusal.h"
+#include "plan/step.h"
 
 namespace millrace::exec {
 

@@ -15,8 +15,11 @@
 #include "exec/tell.h"
 #include "exec/window.h"
 #include "graph/unfold.h"
+#include "plan/make_stream.h"
+#include "plan/pace.h"
 #include "plan/plan.h"
 #include "plan/prepare.h"
+#include "plan/step.h"
 
 namespace millrace::exec {
 

@@ -16,8 +16,10 @@
 #include "exec/stream_epochs.h"
 #include "exec/threads.h"
 #include "observe/histogram.h"
+#include "plan/pace.h"
 #include "plan/partition.h"
 #include "plan/plan.h"
+#include "plan/step.h"
 
 namespace millrace::exec {
 

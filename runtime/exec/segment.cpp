@@ -14,7 +14,9 @@
 #include "exec/sink_latency.h"
 #include "exec/stream_life.h"
 #include "exec/tell.h"
+#include "plan/pace.h"
 #include "plan/plan.h"
+#include "plan/step.h"
 
 namespace millrace::exec {
 
@@ -64,7 +66,7 @@ void finish(SegmentRun& segment) {
 void trace_begin(SegmentRun& segment) {
   PaceRun& pace = *segment.pace;
   segment.traced_until = segment.run->trace_now();
-  if (!segment.head || !segment.trace || pace.plan->kind != plan::PaceKind::clock) return;
+  if (!segment.head || !segment.trace || !pace.is_clock) return;
   const int64_t now = segment.traced_until;
   segment.trace->add({now, now, pace.info(segment.ordinal).trace_id, segment.steps[0]->index, TraceKind::admit});
 }
@@ -109,7 +111,7 @@ bool begin_tick(SegmentRun& segment) {
 // ticks need it.
 [[gnu::cold, gnu::noinline]] void note_ended(SegmentRun& segment) {
   PaceRun& pace = *segment.pace;
-  if (pace.plan->kind != plan::PaceKind::clock) return;
+  if (!pace.is_clock) return;
   PaceRun::Latency& latency = pace.latency[segment.ordinal & pace.mask];
   if (latency.segments_left.fetch_sub(1, std::memory_order_acq_rel) != 1) return;
   const int64_t took = segment.run->now_ns() - latency.from_ns;

@@ -6,6 +6,7 @@
 
 #include "exec/firing.h"
 #include "plan/memory.h"
+#include "plan/pace.h"
 
 namespace millrace::exec {
 

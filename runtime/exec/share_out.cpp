@@ -6,6 +6,7 @@
 #include "exec/channel.h"
 #include "exec/run_state.h"
 #include "exec/threads.h"
+#include "plan/pace.h"
 #include "plan/plan.h"
 
 namespace millrace::exec {

@@ -7,6 +7,7 @@
 
 #include "exec/handler_run.h"
 #include "exec/run_state.h"
+#include "plan/pace.h"
 #include "plan/plan.h"
 
 namespace millrace::exec {

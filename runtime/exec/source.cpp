@@ -6,6 +6,7 @@
 #include "exec/firing.h"
 #include "exec/reader.h"
 #include "exec/settle.h"
+#include "plan/pace.h"
 #include "plan/plan.h"
 #include "plan/time_rounding.h"
 
@@ -73,6 +74,10 @@ int64_t beat_ns(const graph::Rational& rate, int64_t beat) {
                     !__builtin_mul_overflow(periods % rate.numerator, int64_t{1'000'000'000}, &rest) &&
                     !__builtin_add_overflow(whole, rest / rate.numerator, &at);
   return fits ? at : INT64_MAX;
+}
+
+graph::Rational nominal_rate(const plan::Clock& clock) {
+  return clock.rate.numerator > 0 ? clock.rate : graph::Rational{plan::kNominalRate, 1};
 }
 
 graph::Rational rate_of(const SourceRun& source) { return rate_of(source.handler->facts); }

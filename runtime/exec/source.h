@@ -9,6 +9,10 @@
 #include "exec/due_times.h"
 #include "exec/handler_run.h"
 
+namespace millrace::plan {
+struct Clock;
+}
+
 namespace millrace::exec {
 
 class Reader;
@@ -69,9 +73,7 @@ inline int64_t later_by(int64_t time_ns, int64_t ns) {
 // When a beat of this rate is due; beat 0 is due at 0. Saturates.
 int64_t beat_ns(const graph::Rational& rate, int64_t beat);
 
-inline graph::Rational nominal_rate(const plan::Clock& clock) {
-  return clock.rate.numerator > 0 ? clock.rate : graph::Rational{plan::kNominalRate, 1};
-}
+graph::Rational nominal_rate(const plan::Clock& clock);
 
 // The source's own rate; numerator 0: none.
 graph::Rational rate_of(const mr_facts& facts);

@@ -10,6 +10,8 @@
 #include "exec/threads.h"
 #include "exec/under_way.h"
 #include "exec/window.h"
+#include "plan/domain.h"
+#include "plan/pace.h"
 #include "plan/plan.h"
 
 namespace millrace::exec {

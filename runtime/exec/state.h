@@ -49,14 +49,16 @@
 #include "observe/error.h"
 #include "observe/histogram.h"
 #include "observe/single_writer.h"
-#include "plan/pace.h"
 
 namespace millrace {
 class TraceRing;
 }
 namespace millrace::plan {
+struct Clock;
 struct Output;
-}
+struct Pace;
+struct Segment;
+} // namespace millrace::plan
 
 namespace millrace::exec {
 
@@ -185,6 +187,7 @@ struct PaceRun {
   const plan::Pace* plan = nullptr;
   ClockRun* clock = nullptr;
   uint32_t index = 0;
+  bool is_clock = false; // it is the pace of its clock: its ordinals are the clock's ticks
   uint64_t window = 1, mask = 0;
 
   // head, by ordinal & mask; other paces read `tick_index` and `tick_media_ns`
@@ -243,7 +246,7 @@ struct PaceRun {
   }
   // The index of the ordinal's tick, if it was admitted. Any thread.
   uint64_t tick_at(uint64_t ordinal) const {
-    return plan->kind == plan::PaceKind::clock ? ordinal : tick_index[ordinal & mask].load(std::memory_order_relaxed);
+    return is_clock ? ordinal : tick_index[ordinal & mask].load(std::memory_order_relaxed);
   }
 };
 

@@ -9,6 +9,11 @@
 #include "exec/lines.h"
 #include "exec/state.h"
 #include "observe/error.h"
+#include "plan/none.h"
+
+namespace millrace::plan {
+struct Step;
+}
 
 namespace millrace::exec {
 

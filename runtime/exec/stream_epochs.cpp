@@ -5,6 +5,7 @@
 #include <mutex>
 
 #include "exec/run_state.h"
+#include "plan/pace.h"
 #include "plan/plan.h"
 
 namespace millrace::exec {

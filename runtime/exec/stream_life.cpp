@@ -18,6 +18,8 @@
 #include "exec/seats.h"
 #include "exec/stream_epochs.h"
 #include "exec/tell.h"
+#include "plan/pace.h"
+#include "plan/step.h"
 
 namespace millrace::exec {
 

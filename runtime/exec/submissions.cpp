@@ -6,6 +6,7 @@
 #include "exec/region.h"
 #include "exec/run_state.h"
 #include "plan/plan.h"
+#include "plan/step.h"
 
 namespace millrace::exec {
 

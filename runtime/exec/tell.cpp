@@ -15,8 +15,10 @@
 #include "exec/source.h"
 #include "observe/log.h"
 #include "observe/report.h"
+#include "plan/domain.h"
 #include "plan/partition.h"
 #include "plan/plan.h"
+#include "plan/step.h"
 
 namespace millrace::exec {
 
@@ -45,7 +47,7 @@ uint64_t tick_of_call(const HandlerRun& step) {
     return step.trace ? LogRecord::kNoTick : step.context.ordinal;
   if (!here->in_tick.load(std::memory_order_relaxed)) return LogRecord::kNoTick;
   const PaceRun& pace = *here->pace;
-  if (pace.plan->kind == plan::PaceKind::clock) return here->ordinal;
+  if (pace.is_clock) return here->ordinal;
   return pace.tick_index[here->ordinal & pace.mask].load(std::memory_order_relaxed);
 }
 
@@ -118,7 +120,7 @@ void tell_clock_began(const PaceRun& pace) {
 }
 
 void tell_clock_ended(const PaceRun& pace) {
-  if (!is_heard(*pace.run, LogLevel::info) || pace.plan->kind != plan::PaceKind::clock) return;
+  if (!is_heard(*pace.run, LogLevel::info) || !pace.is_clock) return;
   if (is_free_seat(*pace.clock)) return;
   say(*pace.run, LogLevel::info, "", clock_now(*pace.run, pace.plan->clock),
       fmt::format("the clock has ended: {} ticks, {} late, {} skipped", pace.admitted.load(), pace.clock->late.get(),
@@ -240,7 +242,7 @@ void LossWatch::look_at(bool at_end) {
     return losses_[next++];
   };
   for (const auto& pace : run_.planned.paces) {
-    if (pace->plan->kind != plan::PaceKind::clock) continue;
+    if (!pace->is_clock) continue;
     mind(loss(), pace->clock->late + pace->clock->skipped, now, log.source("", clock_now(run_, pace->plan->clock)),
          "ticks", "late");
   }

@@ -7,6 +7,7 @@
 #include "exec/channel.h"
 #include "exec/handler_run.h"
 #include "exec/seats.h"
+#include "plan/pace.h"
 
 namespace millrace::exec {
 

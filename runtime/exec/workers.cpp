@@ -22,6 +22,7 @@
 #include "exec/under_way.h"
 #include "observe/signal_stack.h"
 #include "observe/start_thread.h"
+#include "plan/pace.h"
 #include "plan/plan.h"
 
 namespace millrace::exec {

@@ -9,6 +9,7 @@
 
 #include "millrace/payload.h"
 #include "plan/draft.h"
+#include "plan/explained.h"
 #include "plan/format_text.h"
 
 namespace millrace::plan {

@@ -10,6 +10,9 @@
 #include "batch/controller.h"
 #include "plan/describe_crossing.h"
 #include "plan/format_text.h"
+#include "plan/memory.h"
+#include "plan/step.h"
+#include "plugin/handler_info.h"
 
 namespace millrace::plan {
 

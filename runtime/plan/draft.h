@@ -8,10 +8,16 @@
 #include <vector>
 
 #include "graph/graph.h"
+#include "plan/domain.h"
 #include "plan/facts.h"
+#include "plan/group_plan.h"
 #include "plan/machine.h"
+#include "plan/memory.h"
+#include "plan/pace.h"
 #include "plan/plan.h"
+#include "plan/step.h"
 #include "plugin/answers.h"
+#include "plugin/handler_info.h"
 
 namespace millrace::plan {
 

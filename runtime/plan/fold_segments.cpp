@@ -1,11 +1,14 @@
 // Folds segments that are alike for several streams, and their steps; see fold_segments.h.
 #include "plan/fold_segments.h"
-#include "plan/explained.h"
-#include "plan/plan.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
+
+#include "plan/domain.h"
+#include "plan/explained.h"
+#include "plan/pace.h"
+#include "plan/plan.h"
 
 namespace millrace::plan {
 

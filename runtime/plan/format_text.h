@@ -9,7 +9,7 @@
 #include <string>
 
 #include "millrace/payload.h"
-#include "plan/explained.h"
+#include "plan/pace.h"
 #include "plan/plan.h"
 
 namespace millrace::plan {
@@ -88,20 +88,6 @@ inline std::string format_words(const mr_format& format) {
     case MR_KIND_OBJECT: return "object";
     default: return "";
   }
-}
-
-// "boxes.video, other.video"
-inline std::string reader_words(const InsertedPlan& inserted) {
-  std::string text;
-  for (const std::string& reader : inserted.readers) text += (text.empty() ? "" : ", ") + reader;
-  return text;
-}
-
-// The edges that a copy serves.
-inline std::string edge_words(const Plan& plan, const TransferPlan& transfer) {
-  std::string text;
-  for (uint32_t e : transfer.edges) text += (text.empty() ? "" : ", ") + edge_words(plan.edges[e]);
-  return text;
 }
 
 } // namespace millrace::plan

@@ -12,7 +12,7 @@
 #include <string>
 #include <vector>
 
-#include "plan/step.h"
+#include "plan/none.h"
 
 namespace millrace::plan {
 

@@ -5,9 +5,11 @@
 
 #include "graph/file_kind.h"
 #include "graph/stray_word.h"
+#include "plan/memory.h"
 #include "plan/paths.h"
 #include "plan/plan.h"
 #include "plan/refusal.h"
+#include "plan/step.h"
 #include "plugin/foreign_names.h"
 #include "plugin/registry.h"
 

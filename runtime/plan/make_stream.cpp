@@ -2,10 +2,14 @@
 #include <algorithm>
 
 #include "graph/unfold.h"
+#include "plan/domain.h"
 #include "plan/format_text.h"
 #include "plan/make_handler.h"
+#include "plan/make_stream.h"
+#include "plan/memory.h"
 #include "plan/paths.h"
 #include "plan/refusal.h"
+#include "plan/step.h"
 #include "plugin/registry.h"
 
 namespace millrace::plan {

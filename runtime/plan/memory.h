@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "millrace/abi.h"
-#include "plan/step.h"
+#include "plan/none.h"
 
 namespace millrace::plan {
 

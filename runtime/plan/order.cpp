@@ -1,10 +1,11 @@
 // The order of steps; see order.h.
 #include "plan/order.h"
-#include "plan/explained.h"
 
 #include <algorithm>
 #include <functional>
 #include <queue>
+
+#include "plan/explained.h"
 
 namespace millrace::plan {
 

@@ -8,7 +8,7 @@
 
 #include "graph/enums.h"
 #include "millrace/abi.h"
-#include "plan/step.h"
+#include "plan/none.h"
 
 namespace millrace::plan {
 

@@ -38,15 +38,30 @@
 
 #include "graph/enums.h"
 #include "millrace/abi.h"
-#include "plan/domain.h"
-#include "plan/group_plan.h"
-#include "plan/memory.h"
-#include "plan/pace.h"
-#include "plan/step.h"
-#include "plugin/handler_info.h"
+#include "plan/none.h"
+
+namespace millrace::plugin {
+struct HandlerInfo;
+struct RecordType;
+} // namespace millrace::plugin
 
 namespace millrace::plan {
 
+// domain.h
+struct Domain;
+// pace.h
+struct Clock;
+struct Pace;
+struct Channel;
+struct Segment;
+struct Region;
+// step.h
+struct Step;
+// memory.h
+struct Output;
+struct Ring;
+// group_plan.h
+struct GroupPlan;
 // explained.h
 struct TransferPlan;
 struct AccessPlan;
@@ -134,18 +149,16 @@ struct Plan {
 
   // on_host() is true if host threads run the steps of this domain, in_host_memory() if host threads may touch its
   // bytes.
-  bool on_host(uint32_t domain) const { return domains[domain].is_host(); }
-  bool in_host_memory(uint32_t domain) const { return domains[domain].host_memory; }
+  bool on_host(uint32_t domain) const;
+  bool in_host_memory(uint32_t domain) const;
   bool is_over_nodes() const { return nodes.size() > 1; }
   // The node whose sources give this clock's ticks. The first paces are those of the clocks.
-  uint32_t home_of(uint32_t clock) const { return paces[clock].node; }
+  uint32_t home_of(uint32_t clock) const;
   // True if the media times of two clocks come from the clocks of two machines: they are compared only as well as these
   // agree. The times of clocks that wait come from files, and are exact.
-  bool are_timed_separately(uint32_t a, uint32_t b) const {
-    return home_of(a) != home_of(b) && clocks[a].realtime() && clocks[b].realtime();
-  }
-  const plugin::HandlerInfo& type_of(const HandlerPlan& handler) const { return types[handler.info]; }
-  const plugin::HandlerInfo& type_of(const Step& step) const { return type_of(handlers[step.handler()]); }
+  bool are_timed_separately(uint32_t a, uint32_t b) const;
+  const plugin::HandlerInfo& type_of(const HandlerPlan& handler) const;
+  const plugin::HandlerInfo& type_of(const Step& step) const;
 };
 
 } // namespace millrace::plan

@@ -7,6 +7,7 @@
 
 #include "plan/describe_crossing.h"
 #include "plan/describe_group.h"
+#include "plan/explained.h"
 #include "plan/far_feeds.h"
 #include "plan/format_text.h"
 
@@ -24,6 +25,18 @@ bool serves(const Channel& channel, uint32_t edge) {
 }
 
 } // namespace
+
+std::string reader_words(const InsertedPlan& inserted) {
+  std::string text;
+  for (const std::string& reader : inserted.readers) text += (text.empty() ? "" : ", ") + reader;
+  return text;
+}
+
+std::string edge_words(const Plan& plan, const TransferPlan& transfer) {
+  std::string text;
+  for (uint32_t e : transfer.edges) text += (text.empty() ? "" : ", ") + edge_words(plan.edges[e]);
+  return text;
+}
 
 std::string PlanWords::clock_words(uint32_t c) const {
   const Clock& clock = plan_.clocks[c];

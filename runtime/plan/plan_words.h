@@ -7,18 +7,22 @@
 
 namespace millrace::plan {
 
-struct Pace;
-struct Ring;
 struct AccessPlan;
 struct Channel;
 struct CrossingPlan;
 struct EdgePlan;
 struct HandlerPlan;
 struct InsertedPlan;
+struct Pace;
 struct Plan;
+struct Ring;
 struct Segment;
 struct Step;
 struct TransferPlan;
+
+std::string reader_words(const InsertedPlan& inserted); // "boxes.video, other.video"
+// The edges that a copy serves.
+std::string edge_words(const Plan& plan, const TransferPlan& transfer);
 
 // The plan and the names have to outlive it.
 class PlanWords {

@@ -1,10 +1,14 @@
 // Finds the longest path to each sink; see predict.h.
 #include "plan/predict.h"
-#include "plan/explained.h"
-#include "plan/plan.h"
 
 #include <algorithm>
 #include <tuple>
+
+#include "plan/explained.h"
+#include "plan/group_plan.h"
+#include "plan/memory.h"
+#include "plan/pace.h"
+#include "plan/plan.h"
 
 namespace millrace::plan {
 

@@ -10,8 +10,12 @@
 
 #include "observe/secrets.h"
 #include "plan/describe_crossing.h"
+#include "plan/domain.h"
+#include "plan/explained.h"
 #include "plan/fold_segments.h"
 #include "plan/format_text.h"
+#include "plan/group_plan.h"
+#include "plan/memory.h"
 #include "plan/print.h"
 
 namespace millrace::plan {

@@ -4,8 +4,12 @@
 #include "observe/secrets.h"
 #include "plan/describe_crossing.h"
 #include "plan/describe_group.h"
+#include "plan/domain.h"
+#include "plan/explained.h"
 #include "plan/format_text.h"
+#include "plan/memory.h"
 #include "plan/notes.h"
+#include "plan/plan_words.h"
 #include "plan/print.h"
 #include "plan/template_names.h"
 

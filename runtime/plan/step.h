@@ -6,10 +6,9 @@
 #include <variant>
 #include <vector>
 
-namespace millrace::plan {
+#include "plan/none.h"
 
-// No such step, output, … of a plan.
-inline constexpr uint32_t kNone = UINT32_MAX;
+namespace millrace::plan {
 
 // Each kind of step is a struct of its own, which holds the data of that kind alone.
 

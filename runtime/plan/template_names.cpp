@@ -7,7 +7,9 @@
 #include <numeric>
 
 #include "graph/unfold.h"
+#include "plan/explained.h"
 #include "plan/format_text.h"
+#include "plan/memory.h"
 
 namespace millrace::plan {
 

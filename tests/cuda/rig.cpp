@@ -4,6 +4,7 @@
 #include <stdexcept>
 
 #include "embed/device_module.h"
+#include "plan/domain.h"
 
 namespace millrace::test {
 

@@ -1,18 +1,20 @@
 // A pipeline is prepared first, and compiled and run later with what others have chosen by then.
 #include "embed/compose.h"
-#include "device/timeline.h"
-#include "exec/run.h"
-#include "exec/run_options.h"
-#include "observe/report.h"
-#include "plan/explained.h"
-#include "plan/plan.h"
-#include "plan/print.h"
-#include "plugin/registry.h"
 
 #include <doctest/doctest.h>
 
 #include <utility>
 #include <vector>
+
+#include "device/timeline.h"
+#include "exec/run.h"
+#include "exec/run_options.h"
+#include "observe/report.h"
+#include "plan/explained.h"
+#include "plan/pace.h"
+#include "plan/plan.h"
+#include "plan/print.h"
+#include "plugin/registry.h"
 
 using namespace millrace;
 using namespace millrace::embed;

@@ -8,6 +8,7 @@
 #include "exec/run.h"
 #include "exec/virtual_driver.h"
 #include "harness.h"
+#include "plan/pace.h"
 #include "plan/plan.h"
 
 using namespace millrace;

@@ -15,6 +15,8 @@
 #include "exec/tell.h"
 #include "exec/virtual_driver.h"
 #include "graph/unfold.h"
+#include "plan/group_plan.h"
+#include "plan/pace.h"
 #include "plan/plan.h"
 #include "sample.h"
 #include "tests/part.h"

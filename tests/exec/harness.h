@@ -12,7 +12,7 @@
 #include "exec/run_options.h"
 #include "observe/report.h"
 #include "pipeline.h"
-#include "plan/machine.h"
+#include "plan/prices.h"
 #include "seen.h"
 #include "test_handlers.h"
 #include "tests/milliseconds.h"

@@ -9,6 +9,8 @@
 #include <random>
 
 #include "plan/explained.h"
+#include "plan/memory.h"
+#include "plan/pace.h"
 #include "plan/plan.h"
 #include "sample.h"
 #include "tests/part.h"

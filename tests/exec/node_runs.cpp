@@ -1,13 +1,14 @@
 // Makes one run for each node, and one result of all of them; see node_runs.h.
 #include "node_runs.h"
-#include "exec/run.h"
-#include "plan/plan.h"
-#include "plan/print.h"
 
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
 #include <stdexcept>
+
+#include "exec/run.h"
+#include "plan/plan.h"
+#include "plan/print.h"
 
 namespace millrace::test {
 

@@ -13,6 +13,7 @@
 #include "exec/virtual_driver.h"
 #include "graph/unfold.h"
 #include "harness.h"
+#include "plan/pace.h"
 #include "plan/plan.h"
 
 using namespace millrace;

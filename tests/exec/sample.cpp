@@ -1,9 +1,10 @@
 // Drawing graphs, running them and comparing; see sample.h.
 #include "sample.h"
-#include "exec/run.h"
 
 #include <algorithm>
 #include <cstdlib>
+
+#include "exec/run.h"
 
 namespace millrace::test {
 

@@ -10,8 +10,12 @@
 #include "exec/run.h"
 #include "harness.h"
 #include "plan/compile.h"
+#include "plan/domain.h"
 #include "plan/facts.h"
+#include "plan/machine.h"
+#include "plan/memory.h"
 #include "plan/prepare.h"
+#include "plan/step.h"
 #include "plugin/registry.h"
 #include "tests/plan/plan_json.h"
 

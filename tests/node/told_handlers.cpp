@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "graph/graph.h"
 #include "plan/prepare.h"
 #include "plugin/info_json.h"
 #include "tests/contains.h"

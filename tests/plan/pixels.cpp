@@ -13,6 +13,7 @@
 
 #include "plan/compile.h"
 #include "plan/explained.h"
+#include "plan/memory.h"
 #include "plan/plan.h"
 #include "plan/prepare.h"
 #include "planned.h"

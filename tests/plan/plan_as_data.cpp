@@ -6,6 +6,7 @@
 
 #include "plan/compile.h"
 #include "plan/explained.h"
+#include "plan/memory.h"
 #include "plan/prepare.h"
 #include "plan/print.h"
 #include "planned.h"

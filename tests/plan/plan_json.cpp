@@ -11,7 +11,11 @@
 #include <string>
 #include <utility>
 
+#include "plan/domain.h"
 #include "plan/explained.h"
+#include "plan/group_plan.h"
+#include "plan/memory.h"
+#include "plan/pace.h"
 #include "plan/plan.h"
 #include "plugin/field_count.h"
 #include "plugin/info_json.h"

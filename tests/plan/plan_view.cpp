@@ -6,10 +6,14 @@
 #include <stdexcept>
 #include <variant>
 
+#include "plan/domain.h"
+#include "plan/explained.h"
 #include "plan/format_text.h"
+#include "plan/memory.h"
 #include "plan/partition.h"
 #include "plan/plan.h"
 #include "plan/print.h"
+#include "plan/step.h"
 #include "tests/contains.h"
 
 namespace millrace::test {

@@ -8,6 +8,7 @@
 #include <string>
 
 #include "exec/run.h"
+#include "graph/graph.h"
 #include "observe/error_codes.h"
 #include "plugin/registry.h"
 #include "tests/contains.h"

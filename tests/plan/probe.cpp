@@ -14,6 +14,7 @@
 #include <thread>
 
 #include "exec/run.h"
+#include "graph/graph.h"
 #include "plan/prepare.h"
 #include "plugin/call_watch.h"
 #include "plugin/registry.h"

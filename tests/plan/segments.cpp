@@ -6,6 +6,7 @@
 #include <set>
 
 #include "graph/unfold.h"
+#include "plan/pace.h"
 #include "plan/plan.h"
 #include "planned.h"
 #include "tests/milliseconds.h"

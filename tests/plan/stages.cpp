@@ -6,6 +6,7 @@
 #include <string>
 
 #include "over_nodes.h"
+#include "plan/pace.h"
 #include "plan/plan.h"
 #include "planned.h"
 

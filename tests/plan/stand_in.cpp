@@ -7,7 +7,10 @@
 #include <fstream>
 
 #include "graph/unfold.h"
+#include "plan/memory.h"
+#include "plan/pace.h"
 #include "plan/plan.h"
+#include "plan/step.h"
 #include "planned.h"
 
 using namespace millrace;

@@ -9,7 +9,10 @@
 
 #include "exec/run.h"
 #include "linked_nodes.h"
+#include "plan/memory.h"
+#include "plan/pace.h"
 #include "plan/plan.h"
+#include "plan/step.h"
 #include "tests/chance.h"
 
 namespace millrace::test {
