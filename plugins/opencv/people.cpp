@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <numeric>
 #include <tuple>
 
 #include <opencv2/imgproc.hpp>
@@ -29,12 +28,51 @@ struct PersonCandidate {
   }
 };
 
-std::vector<PersonCandidate> sorted(const std::vector<cv::Rect>& windows, const std::vector<double>& weights) {
+// The scales by which the picture is made smaller, until no window fits. As HOGDescriptor::detectMultiScale has them.
+std::vector<double> scales_of(const cv::Mat& picture, const cv::HOGDescriptor& histograms, double ratio) {
+  std::vector<double> scales;
+  const cv::Size window = histograms.winSize;
+  for (double scale = 1; static_cast<int>(scales.size()) < histograms.nlevels; scale *= ratio) {
+    if (cvRound(picture.cols / scale) < window.width || cvRound(picture.rows / scale) < window.height) break;
+    scales.push_back(scale);
+    if (ratio <= 1) break;
+  }
+  return scales;
+}
+
+// The windows at one scale, in pixels of the picture.
+std::vector<PersonCandidate> scan(const cv::Mat& picture, const cv::HOGDescriptor& histograms, double threshold,
+                                  double scale) {
+  cv::Mat smaller = picture;
+  const cv::Size size(cvRound(picture.cols / scale), cvRound(picture.rows / scale));
+  if (size != picture.size()) cv::resize(picture, smaller, size, 0, 0, cv::INTER_LINEAR_EXACT);
+  std::vector<cv::Point> corners;
+  std::vector<double> weights;
+  histograms.detect(smaller, corners, weights, threshold, {kStride, kStride});
   std::vector<PersonCandidate> candidates;
-  candidates.reserve(windows.size());
-  for (size_t i = 0; i < windows.size(); ++i) candidates.push_back({windows[i], weights[i]});
-  std::sort(candidates.begin(), candidates.end());
+  const cv::Size window(cvRound(histograms.winSize.width * scale), cvRound(histograms.winSize.height * scale));
+  for (size_t i = 0; i < corners.size(); ++i) {
+    const cv::Point corner(cvRound(corners[i].x * scale), cvRound(corners[i].y * scale));
+    const cv::Rect inside = cv::Rect(corner, window) & cv::Rect({0, 0}, picture.size());
+    if (!inside.empty()) candidates.push_back({inside, weights[i]});
+  }
   return candidates;
+}
+
+// One candidate for each group of windows. The grouping depends on their order.
+std::vector<PersonCandidate> grouped(const std::vector<PersonCandidate>& candidates,
+                                     const cv::HOGDescriptor& histograms, int group) {
+  std::vector<cv::Rect> windows;
+  std::vector<double> weights;
+  for (const PersonCandidate& candidate : candidates) {
+    windows.push_back(candidate.window);
+    weights.push_back(candidate.weight);
+  }
+  histograms.groupRectangles(windows, weights, group, kPersonGroupDistance);
+  std::vector<PersonCandidate> groups;
+  for (size_t i = 0; i < windows.size(); ++i) groups.push_back({windows[i], weights[i]});
+  std::sort(groups.begin(), groups.end());
+  return groups;
 }
 
 Box person_in(const PersonCandidate& candidate, double factor, const cv::Size& picture) {
@@ -69,21 +107,20 @@ std::vector<Box> PeopleDetector::detect(const cv::Mat& picture, const PeopleSett
   // The scan itself does not check that a window fits.
   if (scanned.cols < histograms_.winSize.width || scanned.rows < histograms_.winSize.height) return {};
 
-  std::vector<cv::Rect> windows;
-  std::vector<double> weights;
-  // The last argument, 0, turns OpenCV's grouping off: its threads append windows in any order, and its grouping
-  // depends on the order.
-  histograms_.detectMultiScale(scanned, windows, weights, settings.threshold, {kStride, kStride}, {}, settings.scale,
-                               0);
-  std::vector<PersonCandidate> candidates = sorted(windows, weights);
-  if (settings.group > 0) {
-    for (size_t i = 0; i < candidates.size(); ++i) {
-      windows[i] = candidates[i].window;
-      weights[i] = candidates[i].weight;
+  // Scales are scanned side by side. HOGDescriptor::detectMultiScale does the same, but its threads append a window
+  // under one lock and the window's weight under the next, so that a window may get another one's weight.
+  const std::vector<double> scales = scales_of(scanned, histograms_, settings.scale);
+  std::vector<std::vector<PersonCandidate>> by_scale(scales.size());
+  cv::parallel_for_({0, static_cast<int>(scales.size())}, [&](const cv::Range& range) {
+    for (int i = range.start; i < range.end; ++i) {
+      const auto level = static_cast<size_t>(i);
+      by_scale[level] = scan(scanned, histograms_, settings.threshold, scales[level]);
     }
-    histograms_.groupRectangles(windows, weights, settings.group, kPersonGroupDistance);
-    candidates = sorted(windows, weights);
-  }
+  });
+  std::vector<PersonCandidate> candidates;
+  for (const auto& some : by_scale) candidates.insert(candidates.end(), some.begin(), some.end());
+  std::sort(candidates.begin(), candidates.end());
+  if (settings.group > 0) candidates = grouped(candidates, histograms_, settings.group);
   if (candidates.size() > count_max) candidates.resize(count_max);
   std::vector<Box> people;
   people.reserve(candidates.size());

@@ -1,8 +1,8 @@
 // image.writer, detect.people and track.boxes as a pipeline drives them.
 #include <doctest/doctest.h>
-
 #include <sys/resource.h>
 
+#include <algorithm>
 #include <cmath>
 #include <csignal>
 #include <cstring>
@@ -179,6 +179,33 @@ TEST_CASE("people are found where figures stand, in pixels of the picture howeve
       CHECK(box.x + box.width <= 500);
       CHECK(box.label == kPersonLabel);
     }
+  }
+}
+
+TEST_CASE("without groups, people are the windows that OpenCV finds on one thread, each with its own weight") {
+  const int threads = cv::getNumThreads();
+  cv::setNumThreads(1);
+  cv::HOGDescriptor histograms;
+  histograms.setSVMDetector(cv::HOGDescriptor::getDefaultPeopleDetector());
+  std::vector<cv::Rect> windows;
+  std::vector<double> weights;
+  histograms.detectMultiScale(street(), windows, weights, 0, {8, 8}, {}, 1.05, 0);
+  cv::setNumThreads(threads);
+  REQUIRE(windows.size() > 10);
+
+  PeopleSettings settings;
+  settings.scale = 1.05;
+  settings.group = 0;
+  PeopleDetector detector;
+  const std::vector<Box> people = detector.detect(street(), settings, 1'000);
+  REQUIRE(people.size() == windows.size());
+  for (size_t i = 0; i < windows.size(); ++i) {
+    const auto score = static_cast<float>(std::clamp(weights[i], 0.0, 1.0));
+    const auto left = static_cast<float>(windows[i].x + windows[i].width * 0.25); // the margin of the window
+    const auto top = static_cast<float>(windows[i].y + windows[i].height * 0.125);
+    CHECK(std::any_of(people.begin(), people.end(), [&](const Box& box) {
+      return box.score == score && std::abs(box.x - left) < 1e-3f && std::abs(box.y - top) < 1e-3f;
+    }));
   }
 }
 
