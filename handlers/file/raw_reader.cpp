@@ -68,7 +68,7 @@ class RawReader final : public Handler {
       stream_.open(*path_, frame_.bytes());
     } else {
       frames_.emplace(*path_, frame_);
-      if (frames_->rest() > 0) say_dropped(frames_->count(), frames_->rest());
+      if (frames_->rest() > 0) log_dropped(frames_->count(), frames_->rest());
     }
     given_ = round_ = 0;
     next_.reset();
@@ -114,7 +114,7 @@ class RawReader final : public Handler {
   std::string too_short(uint64_t bytes) const {
     return "it has " + std::to_string(bytes) + " bytes, and one picture " + std::to_string(frame().bytes());
   }
-  void say_dropped(uint64_t count, uint64_t rest) const {
+  void log_dropped(uint64_t count, uint64_t rest) const {
     log(MR_LOG_WARNING, "'" + *path_ + "': " + rest_of(count, rest) + ", which are left out");
   }
 
@@ -143,7 +143,7 @@ class RawReader final : public Handler {
     if (stream_.rest() == 0) return {};
     if (*truncated_ == "fail")
       throw cannot_read(*path_, rest_of(stream_.count(), stream_.rest()) + "; truncated=drop leaves them out");
-    say_dropped(stream_.count(), stream_.rest());
+    log_dropped(stream_.count(), stream_.rest());
     return {};
   }
 

@@ -83,7 +83,7 @@ class FromJson final : public Handler {
   void process(Tick& tick, Cpu&) {
     if (!has_line_) has_line_ = file_->next(line_);
     if (!has_line_) {
-      if (!file_->was_interrupted()) tell_damage();
+      if (!file_->was_interrupted()) log_damage();
       return tick.end();
     }
     if (*line_.tick > given_++) return;
@@ -126,7 +126,7 @@ class FromJson final : public Handler {
     if (!line_.bytes.empty()) std::memcpy(output.data, line_.bytes.data(), line_.bytes.size());
   }
 
-  void tell_damage() {
+  void log_damage() {
     if (file_->damaged() > 0 && !told_)
       log(MR_LOG_WARNING,
           std::to_string(file_->damaged()) + " damaged lines were left out; the first: " + file_->first_damage());

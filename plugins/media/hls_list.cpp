@@ -55,7 +55,7 @@ void read_range(std::string_view text, int64_t& size, int64_t& offset) {
   if (const size_t at = text.find('@'); at != text.npos) offset = whole_at(text.substr(at + 1));
 }
 
-class Reading {
+class ListReader {
  public:
   void take(std::string_view line) {
     if (line.empty()) return;
@@ -128,7 +128,7 @@ int64_t HlsList::duration_ns() const {
 bool begins_as_list(std::string_view head) { return head.starts_with("#EXTM3U"); }
 
 HlsList read_hls_list(std::string_view text) {
-  Reading reading;
+  ListReader reading;
   while (!text.empty()) {
     const size_t end = text.find('\n');
     reading.take(without_spaces(text.substr(0, end)));

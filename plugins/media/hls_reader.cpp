@@ -380,7 +380,7 @@ bool HlsReader::is_far_ahead(const AVStream& stream) const {
   return ahead_s > kFarTargets * target_s(list->said);
 }
 
-void HlsReader::note_end(const AVStream& stream) {
+void HlsReader::record_end(const AVStream& stream) {
   List* const list = list_of(stream);
   if (!list || !list->said.is_finished || list->opened < 0) return;
   for (int64_t number = list->opened + 1; number < list->said.end(); ++number)
@@ -525,7 +525,7 @@ int HlsReader::open_segment(AVIOContext** io, List& list, int64_t number, const 
     if (failure_.empty() && !interrupt_.is_asked()) lose(list, number, words_of(status), "its");
     return status;
   }
-  note_opened(list, number);
+  record_opened(list, number);
   const int64_t size = said.size > 0 ? said.size : avio_size(file->inner);
   file->expected = std::max<int64_t>(size, 0);
   file->slack = is_locked ? kCipherBlock : 0;
@@ -698,7 +698,7 @@ const ListSegment* HlsReader::segment(const List& list, int64_t number) const {
   return index >= 0 && number < list.said.end() ? &list.said.segments[static_cast<size_t>(index)] : nullptr;
 }
 
-void HlsReader::note_opened(List& list, int64_t number) {
+void HlsReader::record_opened(List& list, int64_t number) {
   if (list.opened >= 0 && number > list.opened) {
     Section section{list.begin + list.count + std::exchange(list.header_count, 0), 0};
     bool is_new = segment(list, number)->is_discontinuous;

@@ -79,7 +79,7 @@ class HlsReader {
   bool is_far_ahead(const AVStream& stream) const;
 
   // The stream has ended: what the list has and was not asked for is missing.
-  void note_end(const AVStream& stream);
+  void record_end(const AVStream& stream);
   // The segments that were found missing since the last call.
   std::vector<MissingSegment> take_missing(const AVStream& stream);
   int64_t segment_count(const AVStream& stream) const;
@@ -139,7 +139,7 @@ class HlsReader {
   void free_first();
   AVIOContext* view_of(const List& list, const std::string& text) const;
   int look_at(List& list, HlsList said);
-  void note_opened(List& list, int64_t number);
+  void record_opened(List& list, int64_t number);
   void lose(List& list, int64_t number, const std::string& why, const std::string& what);
   std::string place_of(const List& list, int64_t number) const;
   const ListSegment* segment(const List& list, int64_t number) const;

@@ -61,7 +61,7 @@ void Recording::open(const AVCodecParameters* expected) {
   }
   if (settings_.segment.is_set()) check_segment_pattern(settings_.path);
   open_file();
-  if (!settings_.list.empty()) list_.begin(settings_.list, [this](const auto&... names) { say_kept(names...); });
+  if (!settings_.list.empty()) list_.begin(settings_.list, [this](const auto&... names) { log_kept(names...); });
 }
 
 std::string Recording::file_path() const {
@@ -80,10 +80,10 @@ Muxer::Options Recording::muxer_options() {
 
 void Recording::open_file() {
   muxer_ = std::make_unique<Muxer>(muxer_options(), interrupted_);
-  muxer_->open(file_path(), [this](const auto&... names) { say_kept(names...); });
+  muxer_->open(file_path(), [this](const auto&... names) { log_kept(names...); });
 }
 
-void Recording::say_kept(const std::string& part_path, const std::string& kept_path) const {
+void Recording::log_kept(const std::string& part_path, const std::string& kept_path) const {
   const bool is_ours = part_path == settings_.failed_part;
   say_(std::string(is_ours ? "the film that failed" : "an earlier run left an unfinished file, which") +
        " is kept as '" + kept_path + "'");
@@ -91,7 +91,7 @@ void Recording::say_kept(const std::string& part_path, const std::string& kept_p
 
 int64_t Recording::to_ns(int64_t units) const { return av_rescale_q(units, time_base_, kNanoseconds); }
 
-void Recording::say_once(bool& said, const std::string& sentence) {
+void Recording::log_once(bool& said, const std::string& sentence) {
   if (!said) say_(sentence);
   said = true;
 }
@@ -157,7 +157,7 @@ void Recording::check_alike(const ImageView& picture) {
                              size_in_words(static_cast<uint32_t>(width_), static_cast<uint32_t>(height_)) + " " +
                              std::string(name_of(pixel_)));
   if (!(meaning_of_picture(picture) == *meaning_))
-    say_once(said_meaning_, "pictures come with other colour tags than the first; the film keeps those of the first");
+    log_once(said_meaning_, "pictures come with other colour tags than the first; the film keeps those of the first");
 }
 
 // Opens the encoder and writes the file's header. Called once it is known how long a picture lasts.
@@ -371,7 +371,7 @@ void Recording::write_held(std::optional<int64_t> file_end) {
   if (std::string_view(settings_.container.format->name) == "mpegts" && !is_address(settings_.path)) {
     const int64_t before = std::exchange(segment_reached_, std::max(segment_reached_, packet.pts));
     if (const std::string words = turn_words(muxer_->path(), to_ns(before), to_ns(segment_reached_)); !words.empty())
-      say_once(said_turn_, words);
+      log_once(said_turn_, words);
   }
   // MP4 stores decoding times and their durations. If pictures are reordered, the last packet, not the last picture,
   // has to fill up the film's length.
@@ -398,7 +398,7 @@ void Recording::next_segment(int64_t pts, SegmentEnds::End end_before) {
   muxer_->finish();
   list_segment(finished, pts);
   if (end_before != SegmentEnds::End::told && settings_.list.empty())
-    say_once(said_lost_, "the pause after '" + finished + "' is in no segment: " + settings_.container.name +
+    log_once(said_lost_, "the pause after '" + finished + "' is in no segment: " + settings_.container.name +
                              " cannot tell how long a last picture lasts; `list` names a file that tells it");
   if (segment_index_ == 0) first_muxer_ = std::move(muxer_);
   ++segment_index_;

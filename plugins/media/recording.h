@@ -101,8 +101,8 @@ class Recording {
   void begin_file();
   int64_t to_ns(int64_t units) const;
   std::string file_path() const;
-  void say_kept(const std::string& part_path, const std::string& kept_path) const;
-  void say_once(bool& said, const std::string& sentence);
+  void log_kept(const std::string& part_path, const std::string& kept_path) const;
+  void log_once(bool& said, const std::string& sentence);
 
   const RecordingSettings settings_;
   const std::atomic<bool>& interrupted_;

@@ -129,7 +129,7 @@ class VideoFile final : public Handler, private BlockLender {
     announced_ = input_->picture_count(is_counted_);
     const bool whole = *start_ == 0 && *end_ == 0 && files_.size() == 1;
     if (!*loop_ && whole && announced_ > 0 && !input_->is_live()) facts.tick_count(announced_);
-    tell_what_was_found();
+    log_what_was_found();
   }
 
   void configure(const Formats& formats) override {
@@ -353,7 +353,7 @@ class VideoFile final : public Handler, private BlockLender {
   int64_t period_ns() const { return av_rescale(1'000'000'000, rate_.den, rate_.num); }
 
   // Logs, for the report, facts about the file that a person may need and cannot see in the pictures.
-  void tell_what_was_found() const {
+  void log_what_was_found() const {
     if (!has_rate_) log(MR_LOG_WARNING, "'" + *path_ + "' says no frame rate: 25 is taken");
     if (meaning_.guessed)
       log(MR_LOG_DEBUG,
@@ -396,12 +396,12 @@ class VideoFile final : public Handler, private BlockLender {
           pace_.next(now.time_since_epoch().count(), time_.ns, std::exchange(read_ns_, 0), is_far_ahead);
       if (!choice.is_dropped)
         return interrupt_.rest_until(now + std::chrono::nanoseconds(choice.wait_ns)) ? Step::picture : interrupted();
-      note_late(choice.late_ns);
+      record_late(choice.late_ns);
       av_frame_unref(frame_.get());
     }
   }
 
-  void note_late(int64_t late_ns) {
+  void record_late(int64_t late_ns) {
     count("pictures_late");
     if (!std::exchange(is_told_.late, true))
       log(MR_LOG_WARNING, "the pipeline is slower than the live list: after " + seconds_words(reached_ns_) +
@@ -415,7 +415,7 @@ class VideoFile final : public Handler, private BlockLender {
       const int status = decoder_->receive(frame_.get());
       if (status == 0) {
         if (frame_->decode_error_flags != 0 || (frame_->flags & AV_FRAME_FLAG_CORRUPT))
-          note_damage("a picture was decoded in parts", "pictures_damaged");
+          record_damage("a picture was decoded in parts", "pictures_damaged");
         damage_in_a_row_ = 0;
         const std::optional<Step> step = look_at_picture();
         if (step) return *step;
@@ -429,7 +429,7 @@ class VideoFile final : public Handler, private BlockLender {
         if (interrupt_.is_asked()) return interrupted();
         if (damage_in_a_row_ >= kDamageInARowMax)
           throw cannot_read(files_[file_], "the decoder gives nothing any more: " + error_words(status));
-        note_damage("a picture cannot be decoded");
+        record_damage("a picture cannot be decoded");
         continue;
       }
       if (const std::optional<Step> step = feed()) return *step;
@@ -444,15 +444,15 @@ class VideoFile final : public Handler, private BlockLender {
       return {};
     }
     const int status = std::exchange(has_packet_, false) ? 0 : read();
-    if (input_->list()) note_list(*input_->list());
+    if (input_->list()) record_list(*input_->list());
     if (status == 0) {
       if (is_ts_) look_for_pause();
       position_ = packet_->pos;
-      tell_kept_waiting();
-      if (packet_->flags & AV_PKT_FLAG_CORRUPT) note_gap();
+      log_kept_waiting();
+      if (packet_->flags & AV_PKT_FLAG_CORRUPT) record_gap();
       const int sent = decoder_->send(packet_.get());
       av_packet_unref(packet_.get());
-      if (sent < 0 && sent != AVERROR_EOF) note_damage("a packet cannot be decoded");
+      if (sent < 0 && sent != AVERROR_EOF) record_damage("a packet cannot be decoded");
       return {};
     }
     if (interrupt_.is_asked()) return interrupted();
@@ -465,7 +465,7 @@ class VideoFile final : public Handler, private BlockLender {
       return {};
     }
     if (status == AVERROR_INVALIDDATA && damage_in_a_row_ < kDamageInARowMax) {
-      note_damage("the container is damaged");
+      record_damage("the container is damaged");
       return {};
     }
     if (status != AVERROR_EOF && status != AVERROR_INVALIDDATA)
@@ -483,7 +483,7 @@ class VideoFile final : public Handler, private BlockLender {
   }
 
   // Tells which segments did not come, once each, however often the list is opened.
-  void note_list(HlsReader& list) {
+  void record_list(HlsReader& list) {
     for (int returns = list.take_returns(); returns > 0; --returns) count("reconnects");
     for (const MissingSegment& missing : list.take_missing(input_->stream())) {
       if (told_missing_.size() < kMissingKnownMax && !told_missing_.insert(missing.words).second) continue;
@@ -510,7 +510,7 @@ class VideoFile final : public Handler, private BlockLender {
   }
 
   // Packets come, and no picture.
-  void tell_kept_waiting() {
+  void log_kept_waiting() {
     if (input_->kind() != InputKind::address || is_told_.kept_waiting) return;
     const auto since = std::max(last_picture_, opened_);
     if (std::chrono::steady_clock::now() - since < std::chrono::duration<double>(*timeout_)) return;
@@ -649,15 +649,15 @@ class VideoFile final : public Handler, private BlockLender {
     announced_ = 0; // reported once
     if (missing <= 1 || reached) return false;
     count("pictures_lost", missing);
-    tell_break("'" + files_[file_] + "' breaks off after " + std::to_string(taken_of_file_) + " of " +
-               std::to_string(taken_of_file_ + missing) + " pictures");
+    log_break("'" + files_[file_] + "' breaks off after " + std::to_string(taken_of_file_) + " of " +
+              std::to_string(taken_of_file_ + missing) + " pictures");
     return true;
   }
 
   // The end of a list is what it says, so only its segments can be missing.
   void report_missing(HlsReader& list) {
-    if (!is_cut_short_) list.note_end(input_->stream());
-    note_list(list);
+    if (!is_cut_short_) list.record_end(input_->stream());
+    record_list(list);
     if (missing_count_ == 0 || is_cut_short_ || paces_) return; // a live list is not known as a whole
     log(MR_LOG_WARNING, "'" + files_[file_] + "' lacks " + std::to_string(missing_count_) + " of " +
                             std::to_string(list.segment_count(input_->stream())) + " segments, " +
@@ -669,16 +669,16 @@ class VideoFile final : public Handler, private BlockLender {
     const bool is_mp4 = std::string_view(input_->format().iformat->name).starts_with("mov,");
     if (input_->kind() != InputKind::file || !is_mp4 || !breaks_off_in_a_box(files_[file_])) return;
     if (std::exchange(is_told_.cut_off, true) && files_.size() == 1) return; // not again in each round of `loop`
-    tell_break("'" + files_[file_] + "' breaks off after " + std::to_string(taken_of_file_) +
-               " pictures: the last part of it is incomplete");
+    log_break("'" + files_[file_] + "' breaks off after " + std::to_string(taken_of_file_) +
+              " pictures: the last part of it is incomplete");
   }
 
-  void tell_break(const std::string& words) const {
+  void log_break(const std::string& words) const {
     if (*on_damage_ == "fail") throw std::runtime_error(words);
     log(MR_LOG_WARNING, words);
   }
 
-  void note_damage(const char* what, const char* counted_as = "pictures_lost") {
+  void record_damage(const char* what, const char* counted_as = "pictures_lost") {
     ++damage_in_a_row_;
     count(counted_as);
     const std::string place = "after " + seconds_words(reached_ns_) +
@@ -690,7 +690,7 @@ class VideoFile final : public Handler, private BlockLender {
 
   // A container that numbers its packets misses some. Joined streams look like that too; pictures that are really lost
   // are counted separately.
-  void note_gap() {
+  void record_gap() {
     count("packets_damaged");
     if (!std::exchange(is_told_.gap, true))
       log(MR_LOG_INFO, "packets are missing or damaged after " + seconds_words(reached_ns_) + "; they are counted");

@@ -163,7 +163,7 @@ class VideoWriter final : public Handler {
     const LogScope scope(log_);
     const std::unique_ptr<Recording> recording = std::move(recording_);
     if (!recording) return;
-    const auto say_counts = [&] {
+    const auto log_counts = [&] {
       const Recording::Counts counts = recording->counts();
       if (counts.repeated) count("pictures_repeated", counts.repeated);
       if (counts.dropped) count("pictures_dropped", counts.dropped);
@@ -175,11 +175,11 @@ class VideoWriter final : public Handler {
       recording->finish();
     } catch (...) {
       failed_part_ = recording->failed_part();
-      say_counts();
+      log_counts();
       throw;
     }
     if (const std::string part = recording->failed_part(); !part.empty()) failed_part_ = part;
-    say_counts();
+    log_counts();
   }
 
   RecordingSettings settle() const {

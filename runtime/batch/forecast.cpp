@@ -60,7 +60,7 @@ void Forecast::ended(uint32_t slot, int64_t now_ns, bool completed) {
 void Forecast::learn(const Flight& flight, int64_t now_ns) {
   const double predicted_ns = static_cast<double>(flight.end_ns - flight.issued_ns);
   const double ratio = static_cast<double>(now_ns - flight.issued_ns) / std::max(1.0, predicted_ns);
-  note_error(now_ns - flight.end_ns);
+  record_error(now_ns - flight.end_ns);
   if (flight.shared) {
     curve_.observe_paired(flight.bucket, ratio);
   } else if (curve_.observe(flight.bucket, ratio)) {
@@ -91,7 +91,7 @@ void Forecast::predict_ends(int64_t now_ns) {
     if (flight.active) flight.end_ns = after(now_ns, flight.left_ns);
 }
 
-void Forecast::note_error(int64_t ns) {
+void Forecast::record_error(int64_t ns) {
   errors_[errors_next_] = ns;
   errors_next_ = (errors_next_ + 1) % kErrors;
   errors_filled_ = std::min(errors_filled_ + 1, kErrors);

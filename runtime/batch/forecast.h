@@ -56,7 +56,7 @@ class Forecast {
   void come_to(int64_t now_ns);
   void predict_ends(int64_t now_ns);
   void learn(const Flight& flight, int64_t now_ns);
-  void note_error(int64_t ns);
+  void record_error(int64_t ns);
 
   ServiceCurve curve_;
   std::array<Flight, kInFlightMost> flights_;

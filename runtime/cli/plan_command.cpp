@@ -29,7 +29,7 @@ void sort_by_place(std::vector<Error>& mistakes) {
 }
 
 // For a person; a script goes by the exit code.
-void tell_ok(const plan::Plan& plan) {
+void print_ok(const plan::Plan& plan) {
   const size_t count = plan.handlers.size() - plan.inserted.size();
   std::fprintf(stderr, "ok, %zu handler%s\n", count, count == 1 ? "" : "s");
 }
@@ -56,7 +56,7 @@ int check(const compose::PipelineOptions& command) {
   std::vector<Error> mistakes;
   try {
     const compose::Compiled compiled = compose::compile(command, nullptr, nullptr, &mistakes);
-    if (isatty(STDERR_FILENO)) tell_ok(compiled.composition->plan());
+    if (isatty(STDERR_FILENO)) print_ok(compiled.composition->plan());
     return kDone;
   } catch (const compose::PluginMissing&) {
     throw;

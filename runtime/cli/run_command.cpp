@@ -154,7 +154,7 @@ class LiveRun {
         progress_(progress_of(command), command.duration_s),
         log_(settings_of(command, progress_)),
         watch_(std::make_shared<plugin::CallWatch>(
-            plugin::CallWatch::Options{.on_message = [this](const std::string& line) { log_.say_line(line); }})) {}
+            plugin::CallWatch::Options{.on_message = [this](const std::string& line) { log_.log_line(line); }})) {}
   LiveRun(const LiveRun&) = delete;
   LiveRun& operator=(const LiveRun&) = delete;
 
@@ -276,7 +276,7 @@ class LiveRun {
   }
 
   // Called once the run has started: if it cannot start, the error comes first.
-  void tell_notes() {
+  void print_notes() {
     if (command_.quiet) return;
     if (const std::string nodes = nodes_here(compiled_.composition->graph()); !nodes.empty()) progress_.message(nodes);
     for (const std::string& note : plan::notes_of_run(compiled_.composition->plan(), command_.verbose > 0))
@@ -317,7 +317,7 @@ class LiveRun {
   void stop(int signal) {
     // Lists the calls that are waited for before it stops the run, which may then be over at once. A terminal that
     // takes no output must not hold up the run.
-    std::packaged_task<void()> tell([this, signal] { tell_stop(signal); });
+    std::packaged_task<void()> tell([this, signal] { print_stop(signal); });
     const std::future<void> told = tell.get_future();
     std::thread teller;
     try {
@@ -486,7 +486,7 @@ class LiveRun {
     return calls;
   }
 
-  void tell_stop(int signal) {
+  void print_stop(int signal) {
     if (!command_.quiet && !ended_.load()) {
       progress_.message(name_of_signal(signal) + ": no more ticks; waiting for " + in_flight(calls_under_way()) +
                         "; a second signal ends it at once");
@@ -579,7 +579,7 @@ int run_to_end(LiveRun& live, const RunCommand& command, const Signals& signals)
   if (command.node.empty()) {
     serve_metrics();
     live.open_control();
-    live.tell_notes();
+    live.print_notes();
     result = live.run().wait();
   }
   const int signalled = signals.first();

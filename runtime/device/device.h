@@ -226,7 +226,7 @@ class Device {
  protected:
   explicit Device(std::string domain) : domain_(std::move(domain)) {}
   // Call it first in allocate(). True in steady state.
-  bool note_allocation() {
+  bool record_allocation() {
     if (steady_) steady_allocations_.fetch_add(1, std::memory_order_relaxed);
     return steady_;
   }

@@ -13,7 +13,7 @@
 #include "embed/device_module.h"
 #include "embed/facts_file.h"
 #include "embed/host_memory.h"
-#include "embed/tell_composition.h"
+#include "embed/log_composition.h"
 #include "exec/run.h"
 #include "exec/run_options.h"
 #include "graph/quantity.h"
@@ -355,8 +355,8 @@ std::unique_ptr<exec::Run> Composition::make_run(const exec::RunOptions& options
   exec::RunOptions chosen = options;
   chosen.confine = parts.preparation.confine_.get();
   if (Log* const log = options.log) {
-    tell_composition(*log, parts.plan);
-    if (!options.on_message) chosen.on_message = [log](const std::string& line) { log->say_line(line); };
+    log_composition(*log, parts.plan);
+    if (!options.on_message) chosen.on_message = [log](const std::string& line) { log->log_line(line); };
   }
   Preparation& preparation = parts.preparation;
   return std::make_unique<exec::Run>(parts.plan, preparation.graph_, preparation.prepared_.handlers, devices, chosen);

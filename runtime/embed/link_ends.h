@@ -37,7 +37,7 @@ class LinkDeparture final : public net::Departure {
   bool next(net::Parcel& parcel) override;
   void let_go(const net::Parcel& parcel, bool acknowledged) override;
   int64_t passed_ns() const override { return departure_.passed_ns(); }
-  void peer_begins() override { departure_.tell_changes_again(); }
+  void peer_begins() override { departure_.send_changes_again(); }
   bool is_stranded() const override { return departure_.is_stranded(); }
   // Once it has grown, next() may have another parcel.
   uint64_t made() const { return departure_.made(); }

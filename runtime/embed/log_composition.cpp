@@ -1,5 +1,5 @@
-// Logs the plugins, the plan and the devices of a run; see tell_composition.h.
-#include "embed/tell_composition.h"
+// Logs the plugins, the plan and the devices of a run; see log_composition.h.
+#include "embed/log_composition.h"
 
 #include <fmt/format.h>
 
@@ -27,7 +27,7 @@ std::string counted(size_t count, const char* one, const char* several) {
   return std::to_string(count) + " " + (count == 1 ? one : several);
 }
 
-void tell_plugins(Log& log, const plan::Plan& plan) {
+void log_plugins(Log& log, const plan::Plan& plan) {
   std::set<std::string> paths_told;
   for (const plan::HandlerPlan& handler : plan.handlers)
     if (!plan.type_of(handler).path.empty() && paths_told.insert(plan.type_of(handler).path).second)
@@ -35,7 +35,7 @@ void tell_plugins(Log& log, const plan::Plan& plan) {
               "plugin " + plan.type_of(handler).plugin + ": " + plan.type_of(handler).path);
 }
 
-void tell_plan(Log& log, const plan::Plan& plan) {
+void log_plan(Log& log, const plan::Plan& plan) {
   log.say(LogLevel::info, log.source(),
           fmt::format("plan: {} in {} on {}, {}", counted(plan.handlers.size(), "handler", "handlers"),
                       counted(plan.segments.size(), "segment", "segments"), list_of(plan.domains),
@@ -54,10 +54,10 @@ void tell_plan(Log& log, const plan::Plan& plan) {
 
 } // namespace
 
-void tell_composition(Log& log, const plan::Plan& plan) {
+void log_composition(Log& log, const plan::Plan& plan) {
   if (!log.takes(LogLevel::info)) return;
-  tell_plugins(log, plan);
-  tell_plan(log, plan);
+  log_plugins(log, plan);
+  log_plan(log, plan);
   for (const plan::Domain& domain : plan.domains)
     if (!domain.is_host()) log.say(LogLevel::info, log.source(), "device opened: " + domain.name);
 }

@@ -10,6 +10,6 @@ struct Plan;
 namespace millrace::embed {
 
 // Call it once the devices of the plan are open.
-void tell_composition(Log& log, const plan::Plan& plan);
+void log_composition(Log& log, const plan::Plan& plan);
 
 } // namespace millrace::embed

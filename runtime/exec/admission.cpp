@@ -16,12 +16,12 @@
 #include "exec/group.h"
 #include "exec/live_changes.h"
 #include "exec/reader.h"
+#include "exec/run_log.h"
 #include "exec/run_options.h"
 #include "exec/seats.h"
 #include "exec/settle.h"
 #include "exec/stream_epochs.h"
 #include "exec/stream_life.h"
-#include "exec/tell.h"
 #include "exec/window.h"
 #include "plan/format_text.h"
 #include "plan/pace.h"
@@ -54,7 +54,7 @@ bool begin(PaceRun& pace) {
     driver->reader->drop_all();
     driver->reader->superseded_by(INT64_MIN);
   }
-  tell_clock_began(pace);
+  log_clock_began(pace);
   return true;
 }
 
@@ -80,7 +80,7 @@ void end_pace(PaceRun& pace) {
   if (pace.is_clock) end_seat(*pace.clock, *pace.run);
   if (pace.index == pace.plan->clock) give_up_changes(*pace.run, pace.plan->clock);
   pace.run->notify(pace);
-  tell_clock_ended(pace);
+  log_clock_ended(pace);
 }
 
 namespace {
@@ -127,7 +127,7 @@ inline bool has_all_ticks(const PaceRun& pace, uint64_t ticks) {
 }
 
 // Stores what steps of other paces read of a tick. Called before `admitted` is stored.
-void tell_others(PaceRun& pace, uint64_t ordinal, const mr_tick_info& info) {
+void store_for_others(PaceRun& pace, uint64_t ordinal, const mr_tick_info& info) {
   pace.tick_index[ordinal & pace.mask].store(info.index, std::memory_order_relaxed);
   pace.tick_media_ns[ordinal & pace.mask].store(info.media_time_ns, std::memory_order_relaxed);
 }
@@ -154,12 +154,12 @@ void tell_others(PaceRun& pace, uint64_t ordinal, const mr_tick_info& info) {
   uint32_t lanes = 0;
   for (const SegmentRun* segment : pace.segments) lanes += segment->plan->lane == ordinal % segment->plan->lanes;
   latency.segments_left.store(lanes, std::memory_order_release);
-  pace.watch.note_begun(ordinal, now);
+  pace.watch.record_begun(ordinal, now);
 }
 
 void publish_tick(PaceRun& pace, uint64_t ordinal, const mr_tick_info& info) {
   pace.infos[ordinal & pace.mask] = info;
-  if (!pace.run->planned.plan.channels.empty()) tell_others(pace, ordinal, info);
+  if (!pace.run->planned.plan.channels.empty()) store_for_others(pace, ordinal, info);
   if (pace.watch.is_due(ordinal)) [[unlikely]]
     measure_tick(pace, ordinal, info);
   if (pace.due_ns.load(std::memory_order_relaxed) != INT64_MAX ||
@@ -301,7 +301,7 @@ bool admit_clock_tick(PaceRun& pace) {
     return false;
   }
   // Not before it is certain: the source of a tick to come may say that there is none.
-  if (pace.run->changes_untold.load(std::memory_order_relaxed)) tell_taken(*pace.run, pace.plan->clock, ordinal);
+  if (pace.run->changes_untold.load(std::memory_order_relaxed)) answer_taken(*pace.run, pace.plan->clock, ordinal);
   pace.clock->last_media_ns = info.media_time_ns;
   if (pace.clock->first_of_epoch) [[unlikely]]
     mark_first_values(pace);
@@ -328,7 +328,7 @@ bool admit_entry(PaceRun& pace) {
     retire(pace, ordinal);
     QueuedTick& tick = feed.at(0);
     pace.infos[ordinal & pace.mask] = tick.info;
-    tell_others(pace, ordinal, tick.info);
+    store_for_others(pace, ordinal, tick.info);
     PaceRun::Latency& latency = pace.latency[ordinal & pace.mask];
     latency.ordinal.store(tick.from_ns == kNotMeasured ? UINT64_MAX : ordinal, std::memory_order_relaxed);
     latency.from_ns = tick.from_ns;
@@ -349,7 +349,7 @@ bool admit_entry(PaceRun& pace) {
 }
 
 // Several far paces of the clock may be here, one before the other.
-void note_media_time(ClockRun& clock, int64_t media_ns) {
+void record_media_time(ClockRun& clock, int64_t media_ns) {
   int64_t newest = clock.newest_media_ns.load(std::memory_order_relaxed);
   while (newest < media_ns && !clock.newest_media_ns.compare_exchange_weak(newest, media_ns, std::memory_order_release))
     continue;
@@ -360,7 +360,7 @@ bool admit_far(PaceRun& pace) {
   const uint64_t ordinal = pace.admitted.load(std::memory_order_relaxed);
   if (window_full(pace, ordinal)) return false;
   const auto [info, ended, is_stranded] = next_tick(pace);
-  note_stranded(pace, is_stranded && completed(pace) >= ordinal);
+  record_stranded(pace, is_stranded && completed(pace) >= ordinal);
   if (ended) end_pace(pace);
   if (!info || (info->epoch != pace.epoch.load(std::memory_order_relaxed) && !reaches_epoch(pace, *info))) return false;
   retire(pace, ordinal);
@@ -370,13 +370,13 @@ bool admit_far(PaceRun& pace) {
   mr_tick_info& tick = pace.infos[ordinal & pace.mask];
   tick = *info;
   if (tick.deadline_ns) tick.deadline_ns += pace.plan->way_ns; // its way is not to cost it the time of its work (7.12)
-  tell_others(pace, ordinal, tick);
+  store_for_others(pace, ordinal, tick);
   pace.latency[ordinal & pace.mask].ordinal.store(UINT64_MAX, std::memory_order_relaxed);
   for (const FeedRun& feed : pace.feeds) take_from(feed, pace, ordinal, *info);
-  if (!is_home) note_media_time(*pace.clock, info->media_time_ns);
+  if (!is_home) record_media_time(*pace.clock, info->media_time_ns);
   pace.admitted.store(ordinal + 1, std::memory_order_release);
   stamp(*pace.entry, ordinal);
-  pace.run->tell_carrier();
+  pace.run->notify_carrier();
   return true;
 }
 
@@ -387,7 +387,7 @@ bool admit_items(PaceRun& pace) {
   if (pace.run->changes_admitted.load(std::memory_order_relaxed) != pace.group->changes_seen)
     take_batch_changes(*pace.group);
   if (!admit_firing(pace)) return false;
-  if (pace.run->changes_untold.load(std::memory_order_relaxed)) tell_taken(*pace.run, pace.plan->clock, firing);
+  if (pace.run->changes_untold.load(std::memory_order_relaxed)) answer_taken(*pace.run, pace.plan->clock, firing);
   return true;
 }
 

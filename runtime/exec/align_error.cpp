@@ -10,7 +10,7 @@
 
 namespace millrace::exec {
 
-void note_align_error(ResolveRun& step, uint64_t ordinal, ChannelRun& channel) {
+void record_align_error(ResolveRun& step, uint64_t ordinal, ChannelRun& channel) {
   const PaceRun& pace = *step.pace;
   if (!pace.is_measured(ordinal)) return;
   int64_t other_ns = -1;

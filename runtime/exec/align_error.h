@@ -11,6 +11,6 @@ struct ResolveRun;
 
 // Called when the reader's tick is decided, under the channel's lock. Notes the largest error of the values that were
 // compared with it, if two machines' clocks gave the times.
-void note_align_error(ResolveRun& step, uint64_t ordinal, ChannelRun& channel);
+void record_align_error(ResolveRun& step, uint64_t ordinal, ChannelRun& channel);
 
 } // namespace millrace::exec

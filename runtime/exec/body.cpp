@@ -61,7 +61,7 @@ void end_body(BodyRun& step, BodyCall& body, mr_status status) {
   status = status_of_call(step, status, body.outputs, body.inputs);
   if (status == MR_END) step.run->stop();
   body.to_finish = status == MR_OK;
-  status < 0 ? fail_body(step, body) : say_stream(step, body.tick.stream, body.outputs);
+  status < 0 ? fail_body(step, body) : mark_stream(step, body.tick.stream, body.outputs);
 }
 
 void repeat_inputs(BodyRun& step, BodyCall& body) {
@@ -96,7 +96,7 @@ mr_status call_by_itself(BodyRun& step, BodyCall& body) {
   step.times.add(run.is_virtual ? body.cost_ns : run.now_ns() - begun_ns);
   // In virtual time a body runs when its time is over.
   run.trace_on_device(step, body.info, TraceKind::call, begin - body.cost_ns, run.trace_now());
-  note_sink_latency(step, body.context.ordinal);
+  record_sink_latency(step, body.context.ordinal);
   return status;
 }
 
@@ -146,7 +146,7 @@ void call_now(BodyRun& step, BodyCall& body, Timing timing) {
     repeat_inputs(step, body);
   }
   ++step.life->other_calls;
-  if (body.failed) mind_failure(step, body.info.index);
+  if (body.failed) apply_on_error(step, body.info.index);
 }
 
 // Outputs are final once an enqueuing body returns, except values in host memory: those are there only if the device
@@ -174,7 +174,7 @@ void simulate_body(void* context) {
   mr_status status = MR_OK;
   if (fires_now(step, body) && is_up(step)) status = call_by_itself(step, body);
   end_body(step, body, status);
-  if (body.failed) mind_failure(step, body.info.index);
+  if (body.failed) apply_on_error(step, body.info.index);
   repeat_inputs(step, body);
   for (size_t o = 0; o < body.outputs.size(); ++o)
     body.output_blocks[o]->present.store(body.outputs[o].state != MR_OUTPUT_SILENT, std::memory_order_relaxed);
@@ -192,7 +192,7 @@ void enqueue_body(void* context) {
 
 void settle_failed(BodyRun& step, uint64_t ordinal) {
   if (step.reads_queue) count_lost(step, ordinal, Cause::input);
-  note_called(step, ordinal, false);
+  record_called(step, ordinal, false);
   settle_empty(step, ordinal, Cause::error);
 }
 
@@ -206,7 +206,7 @@ void submit_body(BodyRun& step, uint64_t ordinal, Timing timing) {
     cause = Cause::restart;
   }
   if (!fires) {
-    note_called(step, ordinal, false);
+    record_called(step, ordinal, false);
     settle_empty(step, ordinal, cause);
     return;
   }
@@ -220,7 +220,7 @@ void submit_body(BodyRun& step, uint64_t ordinal, Timing timing) {
   leave_fence(step, ordinal, step.on.device->signal(*step.on.stream));
   if (step.on.enqueuing) { // else the device has yet to run the body
     settle_known(step, body, ordinal);
-    note_called(step, ordinal, body.to_finish);
+    record_called(step, ordinal, body.to_finish);
   }
   stamp(step, ordinal);
 }
@@ -257,7 +257,7 @@ void leave_fence(StepRun& step, uint64_t ordinal, const device::Fence& fence) {
   if (lost(fence)) step.run->watch_device(step.plan->domain);
 }
 
-void note_called(BodyRun& step, uint64_t ordinal, bool called) {
+void record_called(BodyRun& step, uint64_t ordinal, bool called) {
   if (!step.finisher) return;
   step.finish_due[ordinal & step.pace->mask] = called;
   step.called_below = ordinal + 1;

@@ -77,7 +77,7 @@ void choose_blocks(BodyRun& step, BodyCall& body, uint64_t ordinal);
 // Points one output of the body at its block in `output_blocks`.
 void give_block(const BodyRun& step, BodyCall& body, size_t o);
 // Lists the bytes that a recorded body may touch, if the device checks accesses.
-void note_accesses(const BodyRun& step, BodyCall& body, uint32_t slot);
+void record_accesses(const BodyRun& step, BodyCall& body, uint32_t slot);
 // Marks the bytes of a newly taken block as unwritten, if the block is on the step's device and that device poisons
 // unwritten bytes.
 void discard(StepRun& step, const OutputRun& output, const memory::Block& block);
@@ -113,7 +113,7 @@ bool change_live(BodyRun& step, uint64_t ordinal);
 // Stores the fence of the body or copy that was submitted for this ordinal.
 void leave_fence(StepRun& step, uint64_t ordinal, const device::Fence& fence);
 // Tells the finish step if finish() is due for this ordinal. Called before the body's stamp is stored.
-void note_called(BodyRun& step, uint64_t ordinal, bool called);
+void record_called(BodyRun& step, uint64_t ordinal, bool called);
 // Makes the stream wait for the fence, unless the fence is the stream's own.
 void wait_for(device::Device& device, device::Stream& stream, const device::Fence& fence);
 // Enqueues a copy of the bytes of `value`. For records the copy includes the mr_value before them, because only the

@@ -169,7 +169,7 @@ using Requests = std::vector<std::shared_ptr<RunState::Request>>;
 
 // Records that tick `index` of the clock took the change (kNoTickTook: no tick will). Adds the request to `done` once
 // every clock has said so. Under changes_mutex.
-void note_taken(const RunState& run, RunState::Change& change, uint64_t index, Requests& done) {
+void record_taken(const RunState& run, RunState::Change& change, uint64_t index, Requests& done) {
   const auto request = std::exchange(change.request, nullptr);
   if (!request) return;
   const uint32_t clock = run.planned.plan.handlers[change.handler].clock;
@@ -182,10 +182,10 @@ void note_taken(const RunState& run, RunState::Change& change, uint64_t index, R
 }
 
 // The same for those changes that were admitted for a tick of the clock. Under changes_mutex.
-void note_admitted(RunState& run, uint32_t clock, uint64_t index, Requests& done) {
+void record_admitted(RunState& run, uint32_t clock, uint64_t index, Requests& done) {
   bool untold = false;
   for (RunState::Change& change : run.changes) {
-    if (run.planned.plan.handlers[change.handler].clock == clock) note_taken(run, change, index, done);
+    if (run.planned.plan.handlers[change.handler].clock == clock) record_taken(run, change, index, done);
     untold = untold || change.request;
   }
   run.changes_untold.store(untold, std::memory_order_relaxed);
@@ -197,11 +197,11 @@ void tell(const Requests& done) {
 
 } // namespace
 
-void tell_taken(RunState& run, uint32_t clock, uint64_t index) {
+void answer_taken(RunState& run, uint32_t clock, uint64_t index) {
   Requests done;
   {
     const std::lock_guard lock(run.changes_mutex);
-    note_admitted(run, clock, index, done);
+    record_admitted(run, clock, index, done);
   }
   tell(done);
 }
@@ -210,11 +210,11 @@ void give_up_changes(RunState& run, uint32_t clock) {
   Requests done;
   {
     const std::lock_guard lock(run.changes_mutex);
-    note_admitted(run, clock, kNoTickTook, done);
+    record_admitted(run, clock, kNoTickTook, done);
     std::vector<RunState::Change> others;
     for (RunState::Change& change : run.requested) {
       if (run.planned.plan.handlers[change.handler].clock == clock)
-        note_taken(run, change, kNoTickTook, done);
+        record_taken(run, change, kNoTickTook, done);
       else
         others.push_back(std::move(change));
     }

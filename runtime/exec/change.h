@@ -25,7 +25,7 @@ void ask_for(const RunState& run, std::vector<RunState::Change>& changes, const 
 
 // The clock begins this tick, and so takes the changes of its handlers that were admitted for it. Tells whoever asked
 // for them, if this is the last clock of the request.
-void tell_taken(RunState& run, uint32_t clock, uint64_t index);
+void answer_taken(RunState& run, uint32_t clock, uint64_t index);
 
 // Forgets the changes that all lanes of their handlers have taken in. Called under changes_mutex.
 void forget_taken(RunState& run);

@@ -30,7 +30,7 @@ struct QueuedTick {
     return std::any_of(slots.begin(), slots.end(), [](const Slot& slot) { return slot.value != nullptr; });
   }
   // It is this tick of the pace.
-  void note_beginning(const PaceRun& pace, uint64_t ordinal) {
+  void record_beginning(const PaceRun& pace, uint64_t ordinal) {
     from_ns = pace.from_ns(ordinal);
     from_error_ns = pace.from_error_ns(ordinal);
   }

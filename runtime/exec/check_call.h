@@ -19,7 +19,7 @@ bool is_withdrawn(const HandlerRun& step, size_t o, mr_output& output);
 bool output_is_sound(const HandlerRun& step, size_t o, const mr_output& output, const mr_value* repeated);
 // Values of the handler's own say its stream, if it has one, whatever they were made from. What it only passes on keeps
 // the stream of its maker.
-inline void say_stream(const HandlerRun& step, uint32_t stream, std::span<const mr_output> outputs) {
+inline void mark_stream(const HandlerRun& step, uint32_t stream, std::span<const mr_output> outputs) {
   if (!step.has_stream) return;
   for (const mr_output& output : outputs)
     if (output.state == MR_OUTPUT_OWN || output.state == MR_OUTPUT_ADOPTED) output.value->header.stream = stream;

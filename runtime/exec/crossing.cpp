@@ -65,7 +65,7 @@ bool Departure::next(Parcel& parcel) {
   return true;
 }
 
-void Departure::tell_changes_again() { exec::tell_changes_again(run_, channel_); }
+void Departure::send_changes_again() { exec::send_changes_again(run_, channel_); }
 
 void Departure::let_go(bool lost) {
   {
@@ -141,7 +141,7 @@ ParcelRoom Arrival::room(uint32_t value) {
 
 void Arrival::arrive(const Parcel& parcel) {
   if (ClockRun& clock = *channel_.to->pace->clock; parcel.end && parcel.tick.epoch > clock.epoch.load())
-    note_epoch(run_, clock, parcel.tick.epoch);
+    record_epoch(run_, clock, parcel.tick.epoch);
   if (!parcel.changes.empty()) take_in_changes(run_, channel_.to->pace->plan->clock, parcel);
   {
     const std::lock_guard lock(channel_.mutex);

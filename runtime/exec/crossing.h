@@ -76,7 +76,7 @@ class Departure {
   // Every parcel that was not taken yet has a later media time than this (8.1). It never falls.
   int64_t passed_ns() const;
   // The other node is another process, which knows of no changes: it is told those that hold before its first tick.
-  void tell_changes_again();
+  void send_changes_again();
   // All parcels so far were taken, and none comes before another node that is away is back (7.9).
   bool is_stranded() const;
 

@@ -7,8 +7,8 @@
 #include "exec/channel.h"
 #include "exec/firing.h"
 #include "exec/handler_run.h"
+#include "exec/run_log.h"
 #include "exec/settle.h"
-#include "exec/tell.h"
 #include "plan/group_plan.h"
 #include "plan/memory.h"
 #include "plan/pace.h"
@@ -63,12 +63,12 @@ void give_back(DealRun& deal, uint64_t ordinal) {
 }
 
 // Warns once of a budget that one item cannot keep even if it waits for nothing. Late items are not dropped then.
-void mind_budget(GroupRun& group) {
+void warn_of_budget(GroupRun& group) {
   if (!group.controller || group.has_warned || group.collector->forecast().curve().is_guessed(0)) return;
   const int64_t least_ns = group.controller->least_budget_ns(group.collector->forecast());
   if (least_ns <= group.budget.budget_ns) return;
   group.has_warned = true;
-  tell_budget(*group.pace->run, group.plan->name, group.budget.budget_ns, least_ns);
+  log_budget(*group.pace->run, group.plan->name, group.budget.budget_ns, least_ns);
 }
 
 } // namespace
@@ -84,7 +84,7 @@ StepResult DealRun::advance(uint64_t first) {
     count_dealt(*group, first, now);
     // The time of a call that fails says nothing of other calls.
     group->collector->firing_ended(firing.slot, now, group->errors() == firing.errors);
-    mind_budget(*group);
+    warn_of_budget(*group);
   }
   for (uint64_t ordinal = first; ordinal < first + firing.count; ++ordinal) stamp(*this, ordinal);
   run->wake_head(*pace);

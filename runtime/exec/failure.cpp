@@ -4,8 +4,8 @@
 #include <algorithm>
 
 #include "exec/finish_step.h"
+#include "exec/run_log.h"
 #include "exec/run_state.h"
-#include "exec/tell.h"
 #include "plan/pace.h"
 #include "plan/plan.h"
 #include "plan/step.h"
@@ -39,8 +39,8 @@ void begin_restart(HandlerRun& step) {
   step.life->down = true;
   const int64_t wait = std::min(kRestartMaxNs, kRestartFirstNs << std::min(step.life->restarts, 20u));
   ++step.life->restarts;
-  tell_restart(step);
-  if (step.instance->stop() != MR_OK) say_error(step);
+  log_restart(step);
+  if (step.instance->stop() != MR_OK) log_error(step);
   step.life->restart_at_ns = step.pace->clock->plan->realtime() ? step.run->now_ns() + wait : 0;
 }
 
@@ -56,8 +56,8 @@ size_t bypass_input(const HandlerRun& step, size_t output) {
 
 } // namespace
 
-void mind_failure(HandlerRun& step, uint64_t index) {
-  note_error(step, index);
+void apply_on_error(HandlerRun& step, uint64_t index) {
+  record_error(step, index);
   if (step.handler->on_error == graph::OnError::restart) take_down(step);
 }
 
@@ -100,13 +100,13 @@ bool is_up(HandlerRun& step) {
   return true;
 }
 
-void note_error(HandlerRun& step, uint64_t index) {
+void record_error(HandlerRun& step, uint64_t index) {
   step.life->errors.fetch_add(1, std::memory_order_relaxed);
-  if (step.handler->on_error != graph::OnError::fail) return say_error(step);
+  if (step.handler->on_error != graph::OnError::fail) return log_error(step);
   step.run->fail(step, index, step.instance->take_error("process"));
 }
 
-void say_error(HandlerRun& step) { say(step, step.instance->take_error("process")); }
+void log_error(HandlerRun& step) { say(step, step.instance->take_error("process")); }
 
 bool is_in_a_call() { return plugin::under_way.look_up || Claim::here(); }
 

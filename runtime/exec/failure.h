@@ -13,13 +13,13 @@ struct BodyRun;
 struct HandlerRun;
 
 // Counts a failed call of the handler, and tells of it or ends the run, as the handler's on_error says.
-void note_error(HandlerRun& step, uint64_t index);
+void record_error(HandlerRun& step, uint64_t index);
 // Tells of a failure that the handler's policy passes over (2.6), which is no error of the run. The terminal shows only
 // the handler's first sentence; the log has each one, and the report counts them.
-void say_error(HandlerRun& step);
+void log_error(HandlerRun& step);
 // Applies the handler's policy to a failed call, on the host and on devices alike: it ends the run or passes over the
 // failure, and `restart` also takes the handler down.
-void mind_failure(HandlerRun& step, uint64_t index);
+void apply_on_error(HandlerRun& step, uint64_t index);
 // Makes the outputs of a failed call silent, or under `bypass` makes them repeat an input.
 void fail_outputs(const HandlerRun& step, std::span<mr_output> outputs, std::span<const mr_input> inputs);
 

@@ -109,16 +109,16 @@ NextTick find_next(PaceRun& pace, bool& made_room) {
 NextTick next_tick(PaceRun& pace) {
   bool made_room = false;
   const NextTick next = find_next(pace, made_room);
-  if (made_room) pace.run->tell_carrier(); // without the lock of a channel
+  if (made_room) pace.run->notify_carrier(); // without the lock of a channel
   return next;
 }
 
-void note_stranded(PaceRun& pace, bool is_stranded) {
+void record_stranded(PaceRun& pace, bool is_stranded) {
   if (pace.stranded.load(std::memory_order_relaxed) == is_stranded) return;
   pace.stranded.store(is_stranded, std::memory_order_release);
   pace.stirred = true;
   pace.run->notify(pace);
-  pace.run->tell_carrier();
+  pace.run->notify_carrier();
 }
 
 void take_from(const FeedRun& feed, PaceRun& pace, uint64_t ordinal, const mr_tick_info& info) {

@@ -27,7 +27,7 @@ struct NextTick {
 NextTick next_tick(PaceRun& pace);
 
 // The readers of a stranded pace, here and on other nodes, do not wait for it either (7.9).
-void note_stranded(PaceRun& pace, bool is_stranded);
+void record_stranded(PaceRun& pace, bool is_stranded);
 
 // Moves the tick out of the feed, if it is there, into the slots of the entry. Else these are empty.
 void take_from(const FeedRun& feed, PaceRun& pace, uint64_t ordinal, const mr_tick_info& info);

@@ -174,7 +174,7 @@ bool let_time_rise(PaceRun& pace, SourceState* from, mr_tick_info& info) {
     pace.run->fail(*source.step, info.index, "no media time is later than that of the last tick, the largest there is");
     return false;
   }
-  if (from) note_replaced(*from->step);
+  if (from) record_replaced(*from->step);
   info.media_time_ns = pace.clock->last_media_ns + 1;
   return true;
 }
@@ -222,7 +222,7 @@ bool fill_live(PaceRun& pace, SourceState& driver, mr_tick_info& info, uint64_t 
   return true;
 }
 
-[[gnu::cold, gnu::noinline]] void note_asked(PaceRun& pace) { pace.asked_ns = pace.run->now_ns(); }
+[[gnu::cold, gnu::noinline]] void record_asked(PaceRun& pace) { pace.asked_ns = pace.run->now_ns(); }
 
 // `free`, and `source` if the source can wait: each tick takes the next value of every source.
 bool fill_in_turn(PaceRun& pace, mr_tick_info& info, uint64_t ordinal) {
@@ -230,7 +230,7 @@ bool fill_in_turn(PaceRun& pace, mr_tick_info& info, uint64_t ordinal) {
   info.media_time_ns = beat_ns(nominal_rate(*pace.clock->plan), static_cast<int64_t>(ordinal));
   retire(pace, ordinal);
   if (pace.watch.is_due(ordinal)) [[unlikely]]
-    note_asked(pace);
+    record_asked(pace);
   if (!ask_for_next(pace, info, ordinal)) return false;
   SourceState* const timing = timing_source(pace);
   if (timing) info.media_time_ns = media_time_of(pace, pts_of(timing->value, info.media_time_ns));

@@ -76,7 +76,7 @@ void settle_called(FinishRun& step, uint64_t ordinal, mr_status status) {
   for (OutputRun* output : step.outputs) {
     const mr_output& made = step.raw_outputs[static_cast<size_t>(output->plan->forwards) - body_inputs(step)];
     const bool there = status >= 0 && made.state != MR_OUTPUT_SILENT;
-    if (there) say_stream(*step.body, step.tick.stream, {&made, 1});
+    if (there) mark_stream(*step.body, step.tick.stream, {&made, 1});
     settle(*output, ordinal, there ? value_of(made) : nothing(status < 0 ? Cause::error : Cause::silent));
   }
 }
@@ -121,10 +121,10 @@ StepResult FinishRun::advance(uint64_t ordinal) {
   const mr_status status = call_finish(*this, ordinal);
   if (status == MR_END) run->stop();
   const bool leaves = run->stopping.load(std::memory_order_relaxed) || pace->ending.load(std::memory_order_relaxed);
-  if (status < 0 && !(leaves && status == MR_INTERRUPTED)) mind_failure(*body, info.index);
+  if (status < 0 && !(leaves && status == MR_INTERRUPTED)) apply_on_error(*body, info.index);
   leave(*body);
   settle_called(*this, ordinal, status);
-  note_sink_latency(*body, ordinal);
+  record_sink_latency(*body, ordinal);
   return pass(*this, ordinal);
 }
 

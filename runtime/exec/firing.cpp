@@ -23,10 +23,10 @@
 #include "exec/failure.h"
 #include "exec/finish_step.h"
 #include "exec/pending.h"
+#include "exec/run_log.h"
 #include "exec/run_options.h"
 #include "exec/settle.h"
 #include "exec/sink_latency.h"
-#include "exec/tell.h"
 #include "plan/memory.h"
 #include "plan/pace.h"
 #include "plan/plan.h"
@@ -193,7 +193,7 @@ StepResult run_handler(HandlerRun& step, uint64_t ordinal) {
   step.context.ordinal = ordinal;
   step.call_status = call(step, info);
   if (step.call_status == MR_END) run.stop();
-  if (!step.deferred.empty()) mind_debt(step, ordinal);
+  if (!step.deferred.empty()) check_debt(step, ordinal);
   if (run.is_virtual) {
     const int64_t cost = run.options.cost_ns ? run.options.cost_ns(step.handler->name, info.index) : 0;
     trace_call(step, run.now_ns(), run.now_ns() + std::max<int64_t>(cost, 0));
@@ -230,7 +230,7 @@ void fail_call(HandlerRun& step, const mr_tick_info& info) {
   void_outputs(step, step.raw_outputs);
   if (!step.deferred.empty())
     give_up_pending(step, step.handler->on_error == graph::OnError::restart, step.context.ordinal);
-  mind_failure(step, info.index);
+  apply_on_error(step, info.index);
   fail_outputs(step, step.raw_outputs, step.raw_inputs);
 }
 
@@ -290,7 +290,7 @@ namespace {
 mr_status end_call(HandlerRun& step, const mr_tick_info& info, mr_status status) {
   status = status_of_call(step, status, step.raw_outputs, step.raw_inputs);
   if (status >= 0) [[likely]] {
-    say_stream(step, step.tick.stream, step.raw_outputs);
+    mark_stream(step, step.tick.stream, step.raw_outputs);
     return status;
   }
   const bool leaves =

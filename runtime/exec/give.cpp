@@ -81,7 +81,7 @@ void come_in(GiveRun& give, int64_t now_ns) {
   give.membership = Membership::inside;
 }
 
-void note_owed(GiveRun& give) {
+void record_owed(GiveRun& give) {
   give.oldest_owed.store(give.owed.empty() ? UINT64_MAX : give.owed.front(), std::memory_order_release);
 }
 
@@ -91,7 +91,7 @@ void settle_item(GiveRun& give, uint64_t ordinal) {
   if (give.shared->wanted) give.shared->stamp(ordinal).store(ordinal + 1, std::memory_order_release);
   for (Slot& slot : give.items[ordinal & give.pace->mask]) release(slot);
   std::erase(give.owed, ordinal);
-  note_owed(give);
+  record_owed(give);
 }
 
 StepResult GiveRun::advance(uint64_t ordinal) {
@@ -121,7 +121,7 @@ StepResult GiveRun::advance(uint64_t ordinal) {
       return StepResult::waiting;
     }
     owed.push_back(ordinal);
-    note_owed(*this);
+    record_owed(*this);
   }
   waiting_for = UINT64_MAX;
   run->wake_head(*group->pace);

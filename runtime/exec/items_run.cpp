@@ -115,7 +115,7 @@ void end_items(ItemsRun& step, mr_status status) {
       const mr_status own = status_of_call(step, MR_OK, row.call.raw_outputs, row.call.raw_inputs);
       context.has_failed = own < 0;
       if (own >= 0) {
-        say_stream(step, row.call.tick.stream, row.call.raw_outputs);
+        mark_stream(step, row.call.tick.stream, row.call.raw_outputs);
         continue;
       }
     } else if (!row.failure.empty()) {
@@ -124,7 +124,7 @@ void end_items(ItemsRun& step, mr_status status) {
     fail_item(step, row);
     // A call that has failed is one failure, said at its first item.
     const bool is_said = of_call && i % step.items_max != 0;
-    if (!is_said && !leaves) mind_failure(step, row.call.tick.info->index);
+    if (!is_said && !leaves) apply_on_error(step, row.call.tick.info->index);
   }
 }
 
@@ -134,7 +134,7 @@ void settle_items(ItemsRun& step) {
     const Cause cause = row.call.context.has_failed ? Cause::error : Cause::silent;
     settle_outputs(step, row.ordinal, row.call.raw_outputs, row.call.raw_inputs, cause);
     stamp(step, row.ordinal);
-    if (step.pace->is_measured(row.ordinal)) note_sink_latency(step, row.ordinal);
+    if (step.pace->is_measured(row.ordinal)) record_sink_latency(step, row.ordinal);
   }
 }
 

@@ -172,7 +172,7 @@ void launch_calls(RegionRun& region, uint64_t ordinal) {
   for (BodyRun* step : region.stamped) step->on.fences[ordinal & step->pace->mask] = fence;
   for (BodyRun* step : region.steps) {
     step->on.last_fence = fence;
-    note_called(*step, ordinal, true);
+    record_called(*step, ordinal, true);
   }
   ++region.replays;
   for (CopyRun* download : region.fused_downloads) settle_fused_download(*download, ordinal, fence);

@@ -8,7 +8,7 @@
 #include <utility>
 
 #include "exec/run.h"
-#include "exec/tell.h"
+#include "exec/run_log.h"
 #include "observe/error.h"
 #include "plan/pace.h"
 #include "plan/plan.h"
@@ -81,7 +81,7 @@ void take_in_changes(RunState& run, uint32_t clock, const Parcel& parcel) {
         handler == plan.handlers.end() ? nullptr : plan.type_of(*handler).find_param(change.param);
     if (!param || !param->live()) {
       // The home refuses it, and this node does too if it is asked: the plans differ.
-      tell_change_ignored(run, change.handler + "." + change.param);
+      log_change_ignored(run, change.handler + "." + change.param);
       continue;
     }
     std::tie(known.epoch, known.number) = std::tie(change.epoch, change.number);
@@ -95,7 +95,7 @@ void take_in_changes(RunState& run, uint32_t clock, const Parcel& parcel) {
   }
 }
 
-void tell_changes_again(RunState& run, ChannelRun& channel) {
+void send_changes_again(RunState& run, ChannelRun& channel) {
   const std::lock_guard lock(run.changes_mutex);
   const auto known = run.live_changes.find(channel.from->pace->plan->clock);
   if (known == run.live_changes.end()) return;

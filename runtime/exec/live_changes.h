@@ -26,7 +26,7 @@ void take_untold(ChannelRun& channel, const mr_tick_info& tick, std::vector<Live
 void take_in_changes(RunState& run, uint32_t clock, const Parcel& parcel);
 
 // Another process is at the other end of the channel.
-void tell_changes_again(RunState& run, ChannelRun& channel);
+void send_changes_again(RunState& run, ChannelRun& channel);
 
 // Throws Failure (MR0316) if a change of a handler on another node cannot go there. Called under changes_mutex.
 void require_goes_over_links(const RunState& run, const std::vector<RunState::Change>& changes);

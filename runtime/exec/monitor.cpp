@@ -183,10 +183,10 @@ void Monitor::loop() {
     watch_progress(now);
     watch_movement(now);
     watch_stopping(now);
-    tell_waiting(now);
+    report_waiting(now);
     run_.watch_devices();
     loss_watch_.look();
-    tell_progress(now);
+    report_progress(now);
     lock.lock();
   }
 }
@@ -326,7 +326,7 @@ void Monitor::watch_movement(int64_t now) {
     return;
   }
   if (now - moved_at_ns_ >= run_.options.device_patience_ns) give_up_hung_device(now);
-  if (idle_reported_) return tell_waiting_elsewhere();
+  if (idle_reported_) return report_waiting_elsewhere();
   if (now - moved_at_ns_ < run_.options.idle_report_ns) return;
   if (awaits_home() || waiting_lines(run_).empty()) {
     moved_at_ns_ = now; // it is looked at again after a while, and not in the moment in which a tick comes
@@ -336,7 +336,7 @@ void Monitor::watch_movement(int64_t now) {
   if (!run_.options.on_message) return;
   tell("warning MR0603: nothing has moved for " + seconds(now - moved_at_ns_));
   for (const std::string& line : waiting_lines(run_)) tell("  " + line);
-  tell_waiting_elsewhere();
+  report_waiting_elsewhere();
 }
 
 // Ticks that come from another node may be due much later. It says so if it waits for something itself.
@@ -345,7 +345,7 @@ bool Monitor::awaits_home() const {
 }
 
 // Each line once. They may come later than the report, because other nodes have their own time to see it.
-void Monitor::tell_waiting_elsewhere() {
+void Monitor::report_waiting_elsewhere() {
   if (!run_.options.waiting_elsewhere) return;
   for (const std::string& line : run_.options.waiting_elsewhere()) {
     if (std::find(elsewhere_told_.begin(), elsewhere_told_.end(), line) != elsewhere_told_.end()) continue;
@@ -355,7 +355,7 @@ void Monitor::tell_waiting_elsewhere() {
 }
 
 // Another node cannot see that a call lasts long, nor what stands still here. A line does not change while it holds.
-void Monitor::tell_waiting(int64_t now) {
+void Monitor::report_waiting(int64_t now) {
   if (!run_.options.on_waiting) return;
   std::vector<std::string> lines;
   for (const Watch& watch : watches_)
@@ -382,7 +382,7 @@ void Monitor::give_up_hung_device(int64_t now) {
   }
 }
 
-void Monitor::tell_progress(int64_t now) {
+void Monitor::report_progress(int64_t now) {
   if (!run_.options.on_progress) return;
   Progress progress;
   for (const auto& pace : run_.planned.paces) {

@@ -118,7 +118,7 @@ bool drain_in_gap(HandlerRun& step, uint64_t ordinal, Fires fires) {
 // Checks after a call what the handler owes. A handler that publishes only in its calls would wait for itself if it
 // owed too many firings, so such a call fails. If the call neither deferred its firing nor published another, for
 // example because it failed, an older firing is owed than was expected before the call.
-void mind_debt(HandlerRun& step, uint64_t ordinal) {
+void check_debt(HandlerRun& step, uint64_t ordinal) {
   if (step.call_status == MR_PENDING && !step.asynchronous && owes_too_many(step)) {
     const uint32_t most = step.instance->info().max_pending;
     step.instance->set_error("it owes " + std::to_string(most + 1) + " firings after a call, and max_pending says " +
@@ -204,9 +204,9 @@ bool settle_deferred(HandlerRun& step, Deferred& deferred) {
     step.life->errors.fetch_add(1, std::memory_order_relaxed);
     void_outputs(step, deferred.outputs);
   }
-  say_stream(step, step.tick.stream, deferred.outputs);
+  mark_stream(step, step.tick.stream, deferred.outputs);
   settle_outputs(step, ordinal, deferred.outputs, deferred.inputs, sound ? Cause::silent : Cause::error);
-  note_sink_latency(step, ordinal);
+  record_sink_latency(step, ordinal);
   if (step.shared->wanted) step.shared->stamp(ordinal).store(ordinal + 1, std::memory_order_release);
   step.owed.pop_front();
   deferred.state = Deferred::State::unused;
@@ -233,7 +233,7 @@ mr_status publish_firing(HandlerRun& step, Deferred& deferred) {
   if (!sound && step.handler->on_error == graph::OnError::fail)
     step.run->fail(step, index, step.instance->take_error("publish"));
   else if (!sound)
-    say_error(step);
+    log_error(step);
   const bool outside = !pthread_equal(step.caller.load(std::memory_order_relaxed), pthread_self());
   if (outside && !step.asynchronous)
     step.run->fail(step, index,

@@ -28,7 +28,7 @@ enum class Fires : bool { no, yes };
 bool drain_in_gap(HandlerRun& step, uint64_t ordinal, Fires fires);
 // Called after a call: fails a handler that owes too much, and drains it if the call left an older debt than was
 // expected.
-void mind_debt(HandlerRun& step, uint64_t ordinal);
+void check_debt(HandlerRun& step, uint64_t ordinal);
 void flush_pending(HandlerRun& step); // after drain: firings that were not published settle empty
 bool drain_step(HandlerRun& step);    // once until its next call; false if the handler failed
 mr_tick* defer_firing(HandlerRun& step, const mr_tick& tick, uint64_t ordinal); // null: it cannot defer now

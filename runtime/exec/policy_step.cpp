@@ -278,7 +278,7 @@ StepResult resolve_align(ResolveRun& step, ChannelRun& channel, uint64_t ordinal
   step.decides_at_ns.store(INT64_MAX, std::memory_order_relaxed);
   const int64_t before = channel.has_current ? at - channel.current.info.media_time_ns : INT64_MAX;
   const int64_t after = channel.count > 0 ? channel.at(0).info.media_time_ns - at : INT64_MAX;
-  note_align_error(step, ordinal, channel);
+  record_align_error(step, ordinal, channel);
   if (std::min(before, after) > within) {
     step.outputs[0]->at(ordinal) = nothing(writer.ended && channel.count == 0 ? Cause::end : Cause::unaligned);
     count_drop(channel, Cause::unaligned);
@@ -330,13 +330,13 @@ StepResult GateRun::advance(uint64_t ordinal) {
       if (!channel->plan->far && !tick.has_value()) ++channel->empties;
       QueuedTick& pushed = push(*channel, info);
       pushed.gap = std::exchange(channel->gap, Cause::link);
-      pushed.note_beginning(*pace, ordinal);
+      pushed.record_beginning(*pace, ordinal);
       std::swap(pushed.slots, tick.slots);
     }
   }
   clear_tick(tick);
   mark_passed(*this, ordinal);
-  if (!channel->to) run->tell_carrier();
+  if (!channel->to) run->notify_carrier();
   return StepResult::settled;
 }
 
@@ -351,7 +351,7 @@ StepResult PostRun::advance(uint64_t ordinal) {
     if (room == Room::wait) return StepResult::waiting;
     if (room == Room::push) {
       QueuedTick& tick = push(*channel, pace->info(ordinal));
-      tick.note_beginning(*pace, ordinal);
+      tick.record_beginning(*pace, ordinal);
       tick.slots[0] = slot;
       tick.slots[0].presence_pending = false;
       hold(slot);

@@ -19,7 +19,7 @@ device::Access access_to(const memory::Block& block, bool writes) {
 }
 
 // Notes what the body reads of an input: this value, and those of earlier ticks that it keeps.
-void note_reads(const BodyRun& step, BodyCall& body, const InputRun& input, const memory::Block& block) {
+void record_reads(const BodyRun& step, BodyCall& body, const InputRun& input, const memory::Block& block) {
   if (!step.on.device->checks_accesses()) return;
   body.accesses.push_back(access_to(block, false));
   for (uint64_t back = 1; back <= input.keeps && back < input.kept_next; ++back) {
@@ -52,7 +52,7 @@ bool fix_input(BodyRun& step, BodyCall& body, size_t i, uint64_t ordinal) {
   // Not slot->data: that may be foreign memory, which a device reads through the block that stands for it.
   body.frozen[i].data = reinterpret_cast<const uint8_t*>(step.on.device->body_address(bytes_at(slot->block->data)));
   if (slot->presence_pending && !step.on.enqueuing) body.input_blocks[i] = slot->block;
-  note_reads(step, body, input, *slot->block);
+  record_reads(step, body, input, *slot->block);
   wait_for(*step.on.device, *step.on.stream, slot->fence);
   return true;
 }
@@ -170,7 +170,7 @@ void choose_blocks(BodyRun& step, BodyCall& body, uint64_t ordinal) {
   }
 }
 
-void note_accesses(const BodyRun& step, BodyCall& body, uint32_t slot) {
+void record_accesses(const BodyRun& step, BodyCall& body, uint32_t slot) {
   body.accesses.clear();
   if (!step.on.device->checks_accesses()) return;
   for (const InputRun& input : step.inputs)

@@ -71,7 +71,7 @@ void ready_to_record(BodyRun& step, uint32_t slot, Records& records) {
     body.outputs[o].value = &records.of(*body.output_blocks[o]);
     body.outputs[o].value->header.present = 1;
   }
-  note_accesses(step, body, slot);
+  record_accesses(step, body, slot);
   body.info = {};
   body.info.media_time_ns = kMarkTick;
 }

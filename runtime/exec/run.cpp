@@ -12,10 +12,10 @@
 #include "exec/region.h"
 #include "exec/report.h"
 #include "exec/report_streams.h"
+#include "exec/run_log.h"
 #include "exec/run_options.h"
 #include "exec/run_state.h"
 #include "exec/seats.h"
-#include "exec/tell.h"
 #include "exec/threads.h"
 #include "exec/under_way.h"
 #include "exec/virtual_driver.h"
@@ -89,10 +89,10 @@ void Run::start() {
     const plugin::UnderWayScope here({&name_call_outside, region->steps[0]});
     record_region(*region);
     if (run.options.measure_bodies) measure_empty_span(*region);
-    tell_region(*region);
+    log_region(*region);
   }
   for (uint32_t c = 0; c < run.clocks.size(); ++c)
-    if (run.clocks[c]->seat->is_awaited) tell_stream_absent(run, c, *run.clocks[c]->failure);
+    if (run.clocks[c]->seat->is_awaited) log_stream_absent(run, c, *run.clocks[c]->failure);
   for (device::Device* device : run.devices) device->steady(true);
   run.trace_begin_ns = run.now_ns();
   threads_->begin_ns.store(run.trace_begin_ns);
@@ -169,7 +169,7 @@ Result Run::wait() {
     }
   }
   result.report = report();
-  tell_over(run, result);
+  log_over(run, result);
   return result;
 }
 
@@ -217,12 +217,12 @@ void Run::interrupt() {
 
 void Run::fail(const Error& error, uint32_t clock, uint64_t index) {
   MR_ASSERT(clock < state_->clocks.size(), "a run fails on a clock of its plan");
-  state_->note_failure({error, clock, index});
+  state_->record_run_failure({error, clock, index});
 }
 
 void Run::fail_stream(const FailureRecord& failure) {
   MR_ASSERT(failure.clock < state_->clocks.size(), "a stream's clock is one of the plan");
-  state_->note_stream_failure(failure);
+  state_->record_stream_failure(failure);
 }
 
 std::vector<CallUnderWay> Run::calls_under_way() const { return exec::calls_under_way(*state_); }

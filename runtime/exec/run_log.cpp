@@ -1,5 +1,5 @@
-// Writes a run's lines and those of its handlers to the log; see tell.h.
-#include "exec/tell.h"
+// Writes a run's lines and those of its handlers to the log; see run_log.h.
+#include "exec/run_log.h"
 
 #include <fmt/format.h>
 
@@ -113,13 +113,13 @@ void lend_log(HandlerRun& step) {
   for (const plugin::Message& said : instance.messages()) instance.on_log(said.level, said.sentence, true);
 }
 
-void tell_clock_began(const PaceRun& pace) {
+void log_clock_began(const PaceRun& pace) {
   if (!is_heard(*pace.run, LogLevel::info) || is_free_seat(*pace.clock)) return;
   say(*pace.run, LogLevel::info, "", clock_now(*pace.run, pace.plan->clock),
       "the clock begins: " + rate_words(*pace.clock->plan));
 }
 
-void tell_clock_ended(const PaceRun& pace) {
+void log_clock_ended(const PaceRun& pace) {
   if (!is_heard(*pace.run, LogLevel::info) || !pace.is_clock) return;
   if (is_free_seat(*pace.clock)) return;
   say(*pace.run, LogLevel::info, "", clock_now(*pace.run, pace.plan->clock),
@@ -127,7 +127,7 @@ void tell_clock_ended(const PaceRun& pace) {
                   pace.clock->skipped.get()));
 }
 
-void tell_region(const RegionRun& region) {
+void log_region(const RegionRun& region) {
   const BodyRun& first = *region.steps[0];
   const RunState& run = *first.run;
   if (!is_heard(run, LogLevel::info) || region.recordings.empty()) return;
@@ -137,19 +137,19 @@ void tell_region(const RegionRun& region) {
       fmt::format("captured on {} as one: {}", run.planned.plan.domains[region.plan->domain].name, handlers));
 }
 
-void tell_second_cut(const RunState& run) {
+void log_second_cut(const RunState& run) {
   if (!is_heard(run, LogLevel::info)) return;
   say(run, LogLevel::info, "", "",
       fmt::format("cut again by what the first ticks took: {} segments instead of {}",
                   run.planned.second_cut->segments.size(), run.planned.plan.segments.size()));
 }
 
-void tell_not_cut(const RunState& run, const std::string& waits_for) {
+void log_not_cut(const RunState& run, const std::string& waits_for) {
   if (!is_heard(run, LogLevel::info)) return;
   say(run, LogLevel::info, "", "", "not cut again, since the run does not come to rest: " + waits_for);
 }
 
-void tell_restart(const HandlerRun& step) {
+void log_restart(const HandlerRun& step) {
   if (!is_heard(*step.run, LogLevel::info)) return;
   Log::Context context;
   context.tick = tick_of_call(step);
@@ -157,7 +157,7 @@ void tell_restart(const HandlerRun& step) {
       fmt::format("restart {}: {}", step.life->restarts, step.instance->taken_error()), context);
 }
 
-void tell_stream_failed(const RunState& run, const FailureRecord& failure) {
+void log_stream_failed(const RunState& run, const FailureRecord& failure) {
   const plan::Clock& clock = run.planned.plan.clocks[failure.clock];
   const std::string stream = stream_of(run, *run.clocks[failure.clock]);
   const std::string where = failure.node.empty() ? "" : "on node " + failure.node + " ";
@@ -167,30 +167,30 @@ void tell_stream_failed(const RunState& run, const FailureRecord& failure) {
   warn_of_stream(run, stream, text, failure.error.code);
 }
 
-void tell_stream_absent(const RunState& run, uint32_t clock, const Error& error) {
+void log_stream_absent(const RunState& run, uint32_t clock, const Error& error) {
   const std::string stream = stream_of(run, *run.clocks[clock]);
   warn_of_stream(run, stream, "stream " + stream + " is not there yet: " + error.what, error.code);
 }
 
-void tell_stream_down(const PaceRun& pace, int64_t wait_ns) {
+void log_stream_down(const PaceRun& pace, int64_t wait_ns) {
   if (!is_heard(*pace.run, LogLevel::info)) return;
   say(*pace.run, LogLevel::info, "", stream_of(*pace.run, *pace.clock),
       fmt::format("the stream begins anew in {:.1f} s", static_cast<double>(wait_ns) / 1e9));
 }
 
-void tell_stream_began(const PaceRun& pace) {
+void log_stream_began(const PaceRun& pace) {
   if (!is_heard(*pace.run, LogLevel::info)) return;
   const uint64_t restarts = pace.clock->restarts.get();
   say(*pace.run, LogLevel::info, "", stream_of(*pace.run, *pace.clock),
       restarts == 0 ? "the stream has begun" : fmt::format("the stream has begun anew ({} times so far)", restarts));
 }
 
-void tell_stream_left(const PaceRun& pace) {
+void log_stream_left(const PaceRun& pace) {
   if (!is_heard(*pace.run, LogLevel::info)) return;
   say(*pace.run, LogLevel::info, "", stream_of(*pace.run, *pace.clock), "the stream is over");
 }
 
-void tell_budget(const RunState& run, const std::string& group, int64_t budget_ns, int64_t least_ns) {
+void log_budget(const RunState& run, const std::string& group, int64_t budget_ns, int64_t least_ns) {
   const auto ms = [](int64_t ns) { return fmt::format("{:.3g} ms", static_cast<double>(ns) / 1e6); };
   warn_of_stream(run, "",
                  "the group of " + group + " has a budget of " + ms(budget_ns) + ", and one item alone takes " +
@@ -198,12 +198,12 @@ void tell_budget(const RunState& run, const std::string& group, int64_t budget_n
                  code::budget_too_short);
 }
 
-void tell_change_ignored(const RunState& run, const std::string& what) {
+void log_change_ignored(const RunState& run, const std::string& what) {
   warn_of_stream(run, "", "another node has changed " + what + ", which is no live parameter here: it stays as it was",
                  code::parameter_not_live);
 }
 
-void tell_over(const RunState& run, const Result& result) {
+void log_over(const RunState& run, const Result& result) {
   if (!run.options.log) return;
   if (!result.ok) {
     Log::Context context;

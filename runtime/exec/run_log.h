@@ -39,25 +39,25 @@ class Claim {
 // Sends what the handler says to the log, and also what it said before, when it was probed.
 void lend_log(HandlerRun& step);
 
-void tell_clock_began(const PaceRun& pace);
-void tell_clock_ended(const PaceRun& pace);
-void tell_region(const RegionRun& region); // once it is recorded
-void tell_second_cut(const RunState& run);
-void tell_not_cut(const RunState& run, const std::string& waits_for);
+void log_clock_began(const PaceRun& pace);
+void log_clock_ended(const PaceRun& pace);
+void log_region(const RegionRun& region); // once it is recorded
+void log_second_cut(const RunState& run);
+void log_not_cut(const RunState& run, const std::string& waits_for);
 // The handler has failed, and will be started anew.
-void tell_restart(const HandlerRun& step);
+void log_restart(const HandlerRun& step);
 // A stream has ended, or is interrupted, by a failure of its own, and the run goes on. The terminal shows it too.
-void tell_stream_failed(const RunState& run, const FailureRecord& failure);
+void log_stream_failed(const RunState& run, const FailureRecord& failure);
 // It has not begun yet. The terminal shows it too.
-void tell_stream_absent(const RunState& run, uint32_t clock, const Error& error);
-void tell_stream_down(const PaceRun& pace, int64_t wait_ns); // it begins anew after this time
-void tell_stream_began(const PaceRun& pace);
-void tell_stream_left(const PaceRun& pace);
+void log_stream_absent(const RunState& run, uint32_t clock, const Error& error);
+void log_stream_down(const PaceRun& pace, int64_t wait_ns); // it begins anew after this time
+void log_stream_began(const PaceRun& pace);
+void log_stream_left(const PaceRun& pace);
 // It came from another node, and no handler here has such a live parameter. The terminal shows it too.
-void tell_change_ignored(const RunState& run, const std::string& what);
+void log_change_ignored(const RunState& run, const std::string& what);
 // The group's budget is less than one of its items takes by itself.
-void tell_budget(const RunState& run, const std::string& group, int64_t budget_ns, int64_t least_ns);
-void tell_over(const RunState& run, const Result& result);
+void log_budget(const RunState& run, const std::string& group, int64_t budget_ns, int64_t least_ns);
+void log_over(const RunState& run, const Result& result);
 
 // Tells when values begin to be dropped on an edge or ticks of a clock begin to be late, and when that is over. It
 // looks at counters that are counted anyway, so it sees a beginning some time later. For one thread.

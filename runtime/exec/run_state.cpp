@@ -16,12 +16,12 @@
 #include "exec/pending.h"
 #include "exec/presence.h"
 #include "exec/region.h"
+#include "exec/run_log.h"
 #include "exec/run_options.h"
 #include "exec/seats.h"
 #include "exec/sink_latency.h"
 #include "exec/source.h"
 #include "exec/stream_epochs.h"
-#include "exec/tell.h"
 #include "graph/graph.h"
 #include "plan/domain.h"
 #include "plan/pace.h"
@@ -103,10 +103,10 @@ void RunState::fail_clock(Error error, const PaceRun& pace, uint64_t index) {
   const uint32_t clock = pace.plan->clock;
   if (!pace.clock->plan->fails_alone) return fail(std::move(error), clock, index);
   const FailureRecord failure{std::move(error), clock, index, true, "", root_of(pace).epoch.load()};
-  if (note_stream_failure(failure) && options.on_failure) options.on_failure(failure); // outside of the lock
+  if (record_stream_failure(failure) && options.on_failure) options.on_failure(failure); // outside of the lock
 }
 
-bool RunState::note_stream_failure(const FailureRecord& failure) {
+bool RunState::record_stream_failure(const FailureRecord& failure) {
   bool is_first = false, is_news = false;
   {
     const std::lock_guard lock(failure_mutex);
@@ -129,16 +129,16 @@ bool RunState::note_stream_failure(const FailureRecord& failure) {
     any_failed.store(true);
   }
   notify_all();
-  if (is_first) tell_stream_failed(*this, failure);
+  if (is_first) log_stream_failed(*this, failure);
   return is_news;
 }
 
 void RunState::fail(Error error, uint32_t clock, uint64_t index) {
   const FailureRecord failure{std::move(error), clock, index};
-  if (note_failure(failure) && options.on_failure) options.on_failure(failure); // outside of the lock
+  if (record_run_failure(failure) && options.on_failure) options.on_failure(failure); // outside of the lock
 }
 
-bool RunState::note_failure(const FailureRecord& failure) {
+bool RunState::record_run_failure(const FailureRecord& failure) {
   const std::lock_guard lock(failure_mutex);
   // The failure at the earliest tick is the cause, whichever thread met it first. A lost device comes before all
   // others, because handlers fail on the values that it left unfinished.
@@ -188,7 +188,7 @@ void RunState::trace_on_device(StepRun& step, const mr_tick_info& info, TraceKin
   step.trace->add({begin, end, info.trace_id, step.index, kind});
 }
 
-void RunState::tell_carrier() {
+void RunState::notify_carrier() {
   if (options.on_crossing) options.on_crossing();
 }
 

@@ -156,7 +156,7 @@ class RunState {
     notify_all(); // heads look before their beats
   }
   // Tells whoever carries ticks to other nodes that there is something to do. Called without the lock of a channel.
-  void tell_carrier();
+  void notify_carrier();
   int64_t now_ns() const { return time->now_ns(); }
   // The common start of all clocks (1.3): the one that was given, else the time of the first call by any of them.
   int64_t begin_ns();
@@ -169,9 +169,9 @@ class RunState {
   void fail_clock(Error error, const PaceRun& pace, uint64_t index);
   // fail() without telling on_failure. True if the failure is news: it is now the run's error, or its clock fails at an
   // earlier tick than before.
-  bool note_failure(const FailureRecord& failure);
-  bool note_stream_failure(const FailureRecord& failure); // the same of fail_stream()
-  void watch_devices();                                   // a poisoned one ends the run
+  bool record_run_failure(const FailureRecord& failure);
+  bool record_stream_failure(const FailureRecord& failure); // the same of fail_stream()
+  void watch_devices();                                     // a poisoned one ends the run
   void watch_device(uint32_t domain);
   // Waits until every stream is done, so that no device work touches memory that is gone. A device that does not finish
   // is given up.

@@ -10,9 +10,9 @@
 #include "exec/failure.h"
 #include "exec/handler_run.h"
 #include "exec/report_streams.h"
+#include "exec/run_log.h"
 #include "exec/run_state.h"
 #include "exec/source.h"
-#include "exec/tell.h"
 #include "exec/window.h"
 #include "graph/unfold.h"
 #include "plan/make_stream.h"
@@ -146,7 +146,7 @@ void still_absent(RunState& run, uint32_t clock, const Error& error) {
     if (failure && failure->what == error.what) return;
     failure = error;
   }
-  tell_stream_absent(run, clock, error);
+  log_stream_absent(run, clock, error);
 }
 
 void come(RunState& run, uint32_t clock, NewStream stream) {
@@ -266,7 +266,7 @@ void vacate(PaceRun& pace, Left left) {
     // A recording that cannot be completed fails its stream, as it does where streams stay to the end of the run.
     if (!step.life->down && step.instance->stop() != MR_OK)
       left == Left::by_itself ? run.fail(step, step.segment->ordinal, step.instance->take_error("stop"))
-                              : say_error(step);
+                              : log_error(step);
     step.life->down = false;
   });
   StreamDone done;
@@ -285,7 +285,7 @@ void vacate(PaceRun& pace, Left left) {
   }
   clock.seat->vacant.store(true, std::memory_order_release);
   give_up_changes(run, pace.plan->clock);
-  if (!is_awaited) tell_stream_left(pace);
+  if (!is_awaited) log_stream_left(pace);
   wake_seats(run, clock.plan->set);
   if (done) done(nullptr);
 }

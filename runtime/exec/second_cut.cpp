@@ -226,7 +226,7 @@ void SecondCut::cut_at_rest() {
   plan::Cut cut = possible_cut(run_, costs_ns_, stays);
   if (steps_of(cut.segments) == steps_of(run_.planned.plan.segments)) return;
   move_steps(run_, std::move(cut), loose_steps(run_, stays));
-  tell_second_cut(run_);
+  log_second_cut(run_);
   if (workers_) workers_->share_out();
 }
 
@@ -252,7 +252,7 @@ void SecondCut::look(bool nothing_comes) {
     return end(State::over);
   }
   if (standstill_.waited_ns() <= kHoldMaxNs) return;
-  tell_not_cut(run_, standstill_.waits_for());
+  log_not_cut(run_, standstill_.waits_for());
   end(attempts_ < kAttemptsMax ? State::measuring : State::over);
 }
 

@@ -10,10 +10,10 @@
 #include "exec/firing.h"
 #include "exec/group.h"
 #include "exec/pending.h"
+#include "exec/run_log.h"
 #include "exec/run_state.h"
 #include "exec/sink_latency.h"
 #include "exec/stream_life.h"
-#include "exec/tell.h"
 #include "plan/pace.h"
 #include "plan/plan.h"
 #include "plan/step.h"
@@ -58,7 +58,7 @@ void finish(SegmentRun& segment) {
   segment.done.store(true, std::memory_order_release);
   run.planned.segments_left.fetch_sub(1, std::memory_order_acq_rel);
   run.notify_all(); // others may wait for the run to be over
-  run.tell_carrier();
+  run.notify_carrier();
 }
 
 // Reads the clock once, for the time at which the first call of the tick begins and, if this segment is the head, at
@@ -109,7 +109,7 @@ bool begin_tick(SegmentRun& segment) {
 
 // For a measured tick: the last of its clock's segments to end it records how long it took. Out of line, because few
 // ticks need it.
-[[gnu::cold, gnu::noinline]] void note_ended(SegmentRun& segment) {
+[[gnu::cold, gnu::noinline]] void record_ended(SegmentRun& segment) {
   PaceRun& pace = *segment.pace;
   if (!pace.is_clock) return;
   PaceRun::Latency& latency = pace.latency[segment.ordinal & pace.mask];
@@ -125,7 +125,7 @@ void end_tick(SegmentRun& segment) {
   if (!segment.ended_at_ns.empty())
     segment.ended_at_ns[ordinal & pace.mask].store(segment.run->now_ns(), std::memory_order_relaxed);
   if (segment.measured) [[unlikely]]
-    note_ended(segment);
+    record_ended(segment);
   if (segment.careful.load(std::memory_order_relaxed)) {
     segment.changes_seen = SIZE_MAX; // ticks stay careful until every handler has taken the changes in
     for (StepRun* step : segment.steps)
@@ -152,11 +152,11 @@ const StepStamps* stamp_awaited(const StepRun& step, uint64_t ordinal) {
 
 // Notes the latency of a sink whose call on a measured tick has returned. It is noted elsewhere for a call whose result
 // is published later and for one that runs on a device's own time.
-void note_returned(HandlerRun& step, uint64_t ordinal) {
+void record_returned(HandlerRun& step, uint64_t ordinal) {
   if (!step.sink_latency || step.on.device || step.call_status == MR_PENDING) return;
   std::unique_lock lock(step.pending_mutex, std::defer_lock);
   if (!step.deferred.empty()) lock.lock(); // another thread may publish an earlier one
-  note_sink_latency(step, ordinal);
+  record_sink_latency(step, ordinal);
 }
 
 // Runs steps from the cursor on. False if one waits or a call takes virtual time.
@@ -167,7 +167,7 @@ bool run_steps(SegmentRun& segment, bool& moved) {
     if (step.flat && !segment.careful.load(std::memory_order_relaxed)) {
       auto& handler = static_cast<HandlerRun&>(step);
       if (run_flat(handler, segment.ordinal)) {
-        if constexpr (measured) note_sink_latency(handler, segment.ordinal);
+        if constexpr (measured) record_sink_latency(handler, segment.ordinal);
         ++segment.cursor;
         continue;
       }
@@ -186,7 +186,7 @@ bool run_steps(SegmentRun& segment, bool& moved) {
     moved = true;
     if (result == StepResult::calling) return false;
     if constexpr (measured)
-      if (called && (calling || called->life->calls() != calls)) note_returned(*called, segment.ordinal);
+      if (called && (calling || called->life->calls() != calls)) record_returned(*called, segment.ordinal);
     ++segment.cursor;
   }
   return true;
@@ -213,7 +213,7 @@ bool run_firing(SegmentRun& segment, bool& moved) {
       }
       moved = true;
       if (result == StepResult::calling) return false;
-      if (called && !step.takes_firings && segment.pace->is_measured(ordinal)) note_returned(*called, ordinal);
+      if (called && !step.takes_firings && segment.pace->is_measured(ordinal)) record_returned(*called, ordinal);
     }
   }
   return true;

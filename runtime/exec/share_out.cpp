@@ -35,12 +35,12 @@ void Workers::share_out() {
         worker.others.push_back(segment.get());
     if (!worker.others.empty()) run_.wakeup.helpers.add(w);
   }
-  for (auto& worker : workers_) note_times(*worker);
+  for (auto& worker : workers_) record_times(*worker);
   settle_homes(run_);
 }
 
 // Notes what a worker waits for besides its bell.
-void Workers::note_times(Worker& worker) const {
+void Workers::record_times(Worker& worker) const {
   for (const SegmentRun* segment : worker.own)
     if (std::find(worker.paces.begin(), worker.paces.end(), segment->pace) == worker.paces.end())
       worker.paces.push_back(segment->pace);

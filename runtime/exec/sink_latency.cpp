@@ -23,7 +23,7 @@ void watch_sinks(RunState& run) {
     if (is_sink(*step)) step->sink_latency = std::make_unique<SinkLatency>();
 }
 
-void note_sink_latency(HandlerRun& step, uint64_t ordinal) {
+void record_sink_latency(HandlerRun& step, uint64_t ordinal) {
   PaceRun& pace = *step.pace;
   if (!step.sink_latency || !pace.is_measured(ordinal)) return;
   const PaceRun::Latency& latency = pace.latency[ordinal & pace.mask];

@@ -23,6 +23,6 @@ struct SinkLatency {
 void watch_sinks(RunState& run);
 // Called when a call for this ordinal is over. If the step is a sink and the tick is measured, notes how long the tick
 // took.
-void note_sink_latency(HandlerRun& step, uint64_t ordinal);
+void record_sink_latency(HandlerRun& step, uint64_t ordinal);
 
 } // namespace millrace::exec

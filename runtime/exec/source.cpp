@@ -150,7 +150,7 @@ int64_t pts_of(const std::vector<Slot>& slots, int64_t otherwise) {
   return otherwise;
 }
 
-void note_replaced(SourceRun& source) {
+void record_replaced(SourceRun& source) {
   if (++source.times_replaced > 1) return;
   source.instance->log(
       MR_LOG_WARNING,
@@ -159,7 +159,7 @@ void note_replaced(SourceRun& source) {
 
 int64_t due_of(SourceRun& source, DueTimes& times, int64_t pts_ns) {
   const DueTimes::Due due = times.next(pts_ns);
-  if (due.replaced) note_replaced(source);
+  if (due.replaced) record_replaced(source);
   return due.at_ns;
 }
 

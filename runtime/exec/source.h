@@ -93,7 +93,7 @@ Answer answer_of(SourceRun& source, mr_status status, std::vector<Slot>& slots);
 int64_t pts_of(const std::vector<Slot>& slots, int64_t otherwise);
 
 // Counts a media time that does not rise, and tells of the first one (8.9).
-void note_replaced(SourceRun& source);
+void record_replaced(SourceRun& source);
 // When the next value is due, whose time is `pts_ns`. A time that does not rise is counted and told of.
 int64_t due_of(SourceRun& source, DueTimes& times, int64_t pts_ns);
 

@@ -39,7 +39,7 @@ bool is_past(const RunState& run, const ClockRun& clock, uint32_t epoch) {
 
 } // namespace
 
-void note_epoch(RunState& run, ClockRun& clock, uint32_t epoch) {
+void record_epoch(RunState& run, ClockRun& clock, uint32_t epoch) {
   const std::lock_guard lock(run.failure_mutex);
   clock.epoch.store(std::max(epoch, clock.epoch.load()));
   if (!clock.failure || clock.failed_epoch < clock.epoch.load()) {
@@ -61,7 +61,7 @@ bool reaches_epoch(PaceRun& pace, const mr_tick_info& info) {
   if (!have_ended_epoch(pace)) return false;
   pace.first_index = info.index;
   pace.epoch.store(info.epoch);
-  note_epoch(*pace.run, *pace.clock, info.epoch);
+  record_epoch(*pace.run, *pace.clock, info.epoch);
   return true;
 }
 

@@ -24,6 +24,6 @@ bool have_ended_epoch(const PaceRun& root);
 // Called by the head of a far pace before it admits a tick of another epoch. True once the pace is in that epoch.
 bool reaches_epoch(PaceRun& pace, const mr_tick_info& info);
 // The stream has begun this epoch. Failures of earlier ones are forgotten. Any thread.
-void note_epoch(RunState& run, ClockRun& clock, uint32_t epoch);
+void record_epoch(RunState& run, ClockRun& clock, uint32_t epoch);
 
 } // namespace millrace::exec

@@ -13,11 +13,11 @@
 #include "exec/pending.h"
 #include "exec/presence.h"
 #include "exec/reader.h"
+#include "exec/run_log.h"
 #include "exec/run_options.h"
 #include "exec/run_state.h"
 #include "exec/seats.h"
 #include "exec/stream_epochs.h"
-#include "exec/tell.h"
 #include "plan/pace.h"
 #include "plan/step.h"
 
@@ -72,7 +72,7 @@ void back_off(PaceRun& pace) {
   look_at(pace, clock.begins_at_ns);
   pace.idle_until_ns.store(clock.begins_at_ns, std::memory_order_relaxed);
   take_stage(pace, Stage::down);
-  tell_stream_down(pace, wait);
+  log_stream_down(pace, wait);
 }
 
 Started start(SourceState& source) {
@@ -87,7 +87,7 @@ Started start_sources(ClockRun& clock) {
     const Started one = start(source);
     source.starts = one == Started::not_yet;
     if (one == Started::failed) {
-      say_error(*source.step);
+      log_error(*source.step);
       return one;
     }
     if (one == Started::not_yet) all = one;
@@ -142,8 +142,8 @@ void begin(PaceRun& pace) {
   pace.due_ns.store(clock.began_ns, std::memory_order_relaxed);
   pace.epoch.store(pace.epochs_over.load(std::memory_order_relaxed));
   if (comes) forget_failure(run, clock);
-  note_epoch(run, clock, pace.epoch.load());
-  tell_stream_began(pace);
+  record_epoch(run, clock, pace.epoch.load());
+  log_stream_began(pace);
   if (comes) answer_come(pace, nullptr);
 }
 
@@ -247,7 +247,7 @@ HandlerRun* drained_here(StepRun& step) {
 
 bool start_anew(HandlerRun& source) {
   plugin::Instance& instance = *source.instance;
-  if (source.life->is_started && instance.stop() != MR_OK) say_error(source);
+  if (source.life->is_started && instance.stop() != MR_OK) log_error(source);
   source.life->is_started = instance.reset() == MR_OK && instance.start() == MR_OK;
   return source.life->is_started;
 }
@@ -271,7 +271,7 @@ void end_epoch(SegmentRun& segment) {
     if (is_up && !ending->plan->is<plan::SourceStep>()) {
       if (!drain_step(*ending)) segment.run->fail(*ending, segment.ordinal, ending->instance->take_error("drain"));
       ending->life->drained = false;
-      if (!ending->life->down && ending->instance->reset() != MR_OK) say_error(*ending);
+      if (!ending->life->down && ending->instance->reset() != MR_OK) log_error(*ending);
     }
     if (HandlerRun* called = step->called()) flush_pending(*called);
     for (InputRun& input : step->inputs) {

@@ -11,8 +11,8 @@
 #include <thread>
 #include <vector>
 
+#include "exec/run_log.h"
 #include "exec/second_cut.h"
-#include "exec/tell.h"
 #include "observe/trace.h"
 
 namespace millrace::exec {
@@ -69,7 +69,7 @@ class Workers {
   bool look(Worker& worker);
   void read_clock(Worker& worker) const;
   bool try_segment(Worker& worker, SegmentRun& segment);
-  void note_times(Worker& worker) const;
+  void record_times(Worker& worker) const;
   void call_help(const Worker& worker, const SegmentRun& begun);
   void sleep(Worker& worker);
   bool sleep_once(Worker& worker);
@@ -127,12 +127,12 @@ class Monitor {
   void tell(const std::string& line) const;
   void watch_progress(int64_t now);
   void watch_stopping(int64_t now);
-  void tell_waiting(int64_t now);
-  void tell_waiting_elsewhere();
+  void report_waiting(int64_t now);
+  void report_waiting_elsewhere();
   bool awaits_home() const;
   void watch_movement(int64_t now);
   void give_up_hung_device(int64_t now);
-  void tell_progress(int64_t now);
+  void report_progress(int64_t now);
 
   RunState& run_;
   SecondCut second_cut_;

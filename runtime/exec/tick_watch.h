@@ -27,8 +27,8 @@ class TickWatch {
   bool is_due(uint64_t ordinal) const { return ordinal == next_; }
 
   // The tick `ordinal`, which is due, begins now.
-  void note_begun(uint64_t ordinal, int64_t now_ns) {
-    if (ordinal > 0) note_period((now_ns - begun_ns_) / static_cast<int64_t>(ordinal - begun_));
+  void record_begun(uint64_t ordinal, int64_t now_ns) {
+    if (ordinal > 0) record_period((now_ns - begun_ns_) / static_cast<int64_t>(ordinal - begun_));
     begun_ = ordinal;
     begun_ns_ = now_ns;
     next_ = ordinal + 1;
@@ -41,7 +41,7 @@ class TickWatch {
  private:
   // Keeps a mean that forgets, and that no single period moves far. Otherwise, after one tick that waited for a
   // processor, ticks on cold caches would be measured more often than others.
-  void note_period(int64_t period_ns) {
+  void record_period(int64_t period_ns) {
     constexpr int64_t kForgets = 8, kTimesMax = 8;
     const int64_t most_ns = kTimesMax * std::max<int64_t>(period_ns_, 1);
     period_ns_ = known_ ? period_ns_ + (std::min(period_ns, most_ns) - period_ns_) / kForgets : period_ns;

@@ -118,7 +118,7 @@ void VirtualDriver::settle_instant() {
   }
 }
 
-void VirtualDriver::note_ends() {
+void VirtualDriver::record_ends() {
   for (auto& member : members_)
     if (member->goes_on() && (member->run->finished() || member->run->abort.load()))
       member->run->virtual_end_ns = member->run->now_ns();
@@ -159,7 +159,8 @@ void VirtualDriver::give_up() {
     member->run->virtual_end_ns = member->run->now_ns();
     const FailureRecord failure{Error{code::no_progress, "nothing can move any more" + lines, {}, {}, "", ""}, 0,
                                 UINT64_MAX};
-    if (member->run->note_failure(failure) && member->run->options.on_failure) told.emplace_back(member->run, failure);
+    if (member->run->record_run_failure(failure) && member->run->options.on_failure)
+      told.emplace_back(member->run, failure);
   }
   for (const auto& [run, failure] : told) run->options.on_failure(failure);
 }
@@ -167,7 +168,7 @@ void VirtualDriver::give_up() {
 void VirtualDriver::drive() {
   while (!all_over()) {
     settle_instant();
-    note_ends();
+    record_ends();
     if (all_over()) return;
     const int64_t next = next_event_ns();
     if (look_at_cuts(next == INT64_MAX)) continue;

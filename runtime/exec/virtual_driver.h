@@ -42,7 +42,7 @@ class VirtualDriver {
  private:
   struct Member;
   void settle_instant();
-  void note_ends();
+  void record_ends();
   bool all_over() const;
   int64_t next_event_ns() const;
   bool look_at_cuts(bool nothing_comes);

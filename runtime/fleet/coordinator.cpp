@@ -38,7 +38,7 @@ void Coordinator::back(Link link, int64_t now_ns) {
   if (!node) return; // it has not offered yet, or another process has its place: its offer comes again and is refused
   node->is_away = false;
   if (node->given_up && node->is_started && !node->part.needed) node->given_up = false;
-  say_all_to(*node);
+  send_all_to(*node);
   if (is_asked(*node)) say(link, *asked_);
   look(now_ns);
 }
@@ -173,7 +173,7 @@ void Coordinator::take_process(Node& node, Link link, const Offer& offer, int64_
   if (phase_ == Phase::compiling || phase_ == Phase::preparing) gather(now_ns);
   if (began_again && node.part.needed)
     fail(hopeless_failure(node.name, code::began_again, node.name + " began again, and its ticks were not kept"));
-  say_all_to(node);
+  send_all_to(node);
   look(now_ns);
 }
 
@@ -200,7 +200,7 @@ void Coordinator::take(Node& node, const State& state, int64_t now_ns) {
   if (!of_this_brief) return; // it has not read the newest brief
   const bool is_news = node.state.waits != state.waits;
   node.state = state;
-  if (is_news && phase_ == Phase::running) say_orders();
+  if (is_news && phase_ == Phase::running) send_orders();
   if (state.failure && phase_ == Phase::running) fail(*state.failure);
   if (state.step == State::Step::done && !node.is_done) {
     node.is_done = true;
@@ -243,7 +243,7 @@ void Coordinator::fail(const RunFailure& failure) {
   const bool is_news = is_first || is_earlier || is_hopeless != failure_->hopeless;
   if (is_first || is_earlier) failure_ = failure;
   failure_->hopeless = is_hopeless;
-  if (is_news) say_orders();
+  if (is_news) send_orders();
 }
 
 // ---- phases --------------------------------------------------------------------------------------------------------
@@ -258,7 +258,7 @@ void Coordinator::compiled(std::vector<Part> parts, int64_t now_ns) {
     nodes_[i].part = std::move(parts[i]);
     nodes_[i].part.brief.revision = revision_;
     nodes_[i].state = {};
-    say_all_to(nodes_[i]);
+    send_all_to(nodes_[i]);
   }
   look(now_ns);
 }
@@ -301,14 +301,14 @@ void Coordinator::stop(int64_t now_ns) {
     end();
     return forget_question(); // whoever compiles need not go on
   }
-  say_orders();
+  send_orders();
   look(now_ns);
 }
 
 void Coordinator::gather(int64_t now_ns) {
   phase_ = Phase::gathering;
-  say_orders();
-  say_waits_ns_ = now_ns + kSayWaitsEveryNs;
+  send_orders();
+  send_waits_ns_ = now_ns + kSayWaitsEveryNs;
 }
 
 // True if the process that is there has made its part of this revision.
@@ -326,10 +326,10 @@ std::vector<std::string> Coordinator::missing() const {
 }
 
 void Coordinator::look(int64_t now_ns) {
-  if (say_waits_ns_ == INT64_MIN) say_waits_ns_ = now_ns + kSayWaitsEveryNs;
+  if (send_waits_ns_ == INT64_MIN) send_waits_ns_ = now_ns + kSayWaitsEveryNs;
   if (std::vector<std::string> names = missing(); !has_begun() && names != told_missing_) {
     told_missing_ = std::move(names);
-    say_orders();
+    send_orders();
   }
   if (phase_ == Phase::gathering) {
     if (!std::all_of(nodes_.begin(), nodes_.end(), [](const Node& node) { return node.is_there(); })) return;
@@ -343,7 +343,7 @@ void Coordinator::look(int64_t now_ns) {
       const bool is_ending = failure_ || stopping_ || have_homes_ended_;
       if (node.is_started || !is_ready(node) || node.given_up || is_ending) continue;
       node.is_started = true; // it came back
-      say_start(node);
+      send_start(node);
     }
     // All clocks have ended. A node that waits for the end from one that is away is told that none comes.
     const auto all_needed = [&](auto is_so) {
@@ -351,9 +351,9 @@ void Coordinator::look(int64_t now_ns) {
                          [&](const Node& node) { return !node.part.needed || is_so(node); });
     };
     const bool are_clocks_over = all_needed([](const Node& node) { return node.is_done || node.state.clocks_over; });
-    if (are_clocks_over && !std::exchange(are_clocks_over_, true)) say_orders();
+    if (are_clocks_over && !std::exchange(are_clocks_over_, true)) send_orders();
     const bool have_homes_ended = all_needed([](const Node& node) { return node.is_done; });
-    if (have_homes_ended && !std::exchange(have_homes_ended_, true)) say_orders();
+    if (have_homes_ended && !std::exchange(have_homes_ended_, true)) send_orders();
     if (std::none_of(nodes_.begin(), nodes_.end(), [&](const Node& node) { return waits_for(node); })) end();
   }
 }
@@ -369,7 +369,7 @@ void Coordinator::start(int64_t now_ns) {
   for (const Node& node : nodes_) later_first.push_back(&node);
   std::stable_sort(later_first.begin(), later_first.end(),
                    [](const Node* a, const Node* b) { return a->part.stage > b->part.stage; });
-  for (const Node* node : later_first) say_start(*node);
+  for (const Node* node : later_first) send_start(*node);
   Event& begun = events_.add(Event::Type::begun);
   begun.at_ns = zero_ns_;
   for (const Node& node : nodes_)
@@ -382,7 +382,7 @@ void Coordinator::end() {
   for (const Node& node : nodes_)
     if (!failure_ && node.is_done && node.state.error)
       failure_ = RunFailure{*node.state.error, node.name, "", kNoTick, false};
-  for (const Node& node : nodes_) say_all_to(node); // a link may just have lost what was said of streams
+  for (const Node& node : nodes_) send_all_to(node); // a link may just have lost what was said of streams
   Event& over = events_.add(Event::Type::over);
   over.failure = failure_;
 }
@@ -391,7 +391,7 @@ void Coordinator::end() {
 
 int64_t Coordinator::next_timer() const {
   int64_t next = INT64_MAX;
-  if (!has_begun() && !missing().empty() && say_waits_ns_ != INT64_MIN) next = say_waits_ns_;
+  if (!has_begun() && !missing().empty() && send_waits_ns_ != INT64_MIN) next = send_waits_ns_;
   for (const Node& node : nodes_) {
     if (node.newcomer.link != 0) next = std::min(next, node.newcomer.refuse_at_ns);
     if (waits_for(node) && node.is_away) next = std::min(next, node.away_since_ns + options_.patience_ns);
@@ -408,8 +408,8 @@ bool Coordinator::waits_for(const Node& node) const {
 
 void Coordinator::on_time(int64_t now_ns) {
   if (now_ns < next_timer()) return;
-  if (std::vector<std::string> names = missing(); !names.empty() && now_ns >= say_waits_ns_) {
-    say_waits_ns_ = now_ns + kSayWaitsEveryNs;
+  if (std::vector<std::string> names = missing(); !names.empty() && now_ns >= send_waits_ns_) {
+    send_waits_ns_ = now_ns + kSayWaitsEveryNs;
     events_.add(Event::Type::waits).nodes = std::move(names);
   }
   for (Node& node : nodes_) {
@@ -479,24 +479,24 @@ void Coordinator::say(Link link, const Statement& statement) {
 }
 
 // All that the node may not know.
-void Coordinator::say_all_to(const Node& node) {
+void Coordinator::send_all_to(const Node& node) {
   const Order order = order_for(node);
-  if (order.step == Order::Step::start) return say_start(node);
+  if (order.step == Order::Step::start) return send_start(node);
   if (order.step == Order::Step::prepare && !is_ready(node)) say(node.link, node.part.brief);
-  if (order.step == Order::Step::over && node.is_started) say_streams(node); // it hears nothing after this order
+  if (order.step == Order::Step::over && node.is_started) send_streams(node); // it hears nothing after this order
   say(node.link, order);
 }
 
-void Coordinator::say_start(const Node& node) {
+void Coordinator::send_start(const Node& node) {
   say(node.link, order_for(node));
-  say_streams(node); // it hears of no stream before it runs
+  send_streams(node); // it hears of no stream before it runs
 }
 
-void Coordinator::say_streams(const Node& node) {
+void Coordinator::send_streams(const Node& node) {
   for (const auto& [clock, failure] : streams_) say(node.link, StreamOver{revision_, node.part.brief.hash, failure});
 }
 
-void Coordinator::say_orders() {
+void Coordinator::send_orders() {
   for (const Node& node : nodes_) say(node.link, order_for(node));
 }
 

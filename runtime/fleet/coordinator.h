@@ -189,10 +189,10 @@ class Coordinator {
   bool is_asked(const Node& node) const;
   void end_question(std::string answer);
   void say(Link link, const Statement& statement);
-  void say_all_to(const Node& node);
-  void say_start(const Node& node);
-  void say_streams(const Node& node);
-  void say_orders();
+  void send_all_to(const Node& node);
+  void send_start(const Node& node);
+  void send_streams(const Node& node);
+  void send_orders();
 
   CoordinatorOptions options_;
   std::vector<Node> nodes_;
@@ -209,7 +209,7 @@ class Coordinator {
   bool have_homes_ended_ = false; // every node that is needed is done
   std::optional<RunFailure> failure_;
   std::map<std::string, RunFailure> streams_; // that are over, by clock
-  int64_t say_waits_ns_ = INT64_MIN;
+  int64_t send_waits_ns_ = INT64_MIN;
   std::vector<std::string> told_missing_;
   EventQueue<Event> events_;
 };

@@ -20,8 +20,8 @@ void Member::back() {
   away_since_ns_ = INT64_MAX;
   say(offer_);
   if (brief_.revision == 0) return;
-  say_streams();
-  say_state();
+  send_streams();
+  send_state();
 }
 
 void Member::away(int64_t now_ns, const std::string& why) {
@@ -77,7 +77,7 @@ void Member::take(const Order& order) {
     state_.body.clear();
     Event& start = events_.add(Event::Type::start);
     start.zero_ns = order.zero_ns;
-    say_state();
+    send_state();
   }
   if (step_ != Step::runs) return;
   if (order.clocks_over && !std::exchange(told_clocks_over_, true)) events_.add(Event::Type::clocks_over);
@@ -138,8 +138,8 @@ void Member::prepared(uint32_t revision, std::string part) {
   step_ = Step::ready;
   state_.step = State::Step::ready;
   state_.body = std::move(part);
-  say_streams();
-  say_state();
+  send_streams();
+  send_state();
 }
 
 void Member::unable(uint32_t revision, const Error& error) {
@@ -147,14 +147,14 @@ void Member::unable(uint32_t revision, const Error& error) {
   step_ = Step::unable;
   state_.step = State::Step::unable;
   state_.error = error;
-  say_state();
+  send_state();
 }
 
 void Member::failed(const RunFailure& failure) {
   if (step_ != Step::prepares && step_ != Step::ready && step_ != Step::runs) return;
   state_.failure = failure;
   state_.failure->node = offer_.node;
-  if (step_ != Step::prepares) say_state();
+  if (step_ != Step::prepares) send_state();
 }
 
 void Member::stream_failed(const RunFailure& failure) {
@@ -175,19 +175,19 @@ void Member::finished(std::string report, std::string trace, std::optional<Error
   state_.trace = std::move(trace);
   state_.error = std::move(error);
   state_.waits.clear();
-  say_streams(); // one may have been lost with a link that is about to be found cut
-  say_state();
+  send_streams(); // one may have been lost with a link that is about to be found cut
+  send_state();
 }
 
 void Member::waits(std::vector<std::string> lines) {
   if (step_ != Step::runs) return;
   state_.waits = std::move(lines);
-  say_state();
+  send_state();
 }
 
 void Member::clocks_over() {
   if (step_ != Step::runs || std::exchange(state_.clocks_over, true)) return;
-  say_state();
+  send_state();
 }
 
 // One that is lost here is asked for again once the link is back.
@@ -217,9 +217,9 @@ void Member::say(const Statement& statement) {
   event.text = to_text(statement);
 }
 
-void Member::say_state() { say(state_); }
+void Member::send_state() { say(state_); }
 
-void Member::say_streams() {
+void Member::send_streams() {
   for (const auto& [clock, failure] : own_streams_) say(StreamOver{brief_.revision, brief_.hash, failure});
 }
 

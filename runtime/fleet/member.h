@@ -97,8 +97,8 @@ class Member {
   void begin_to_prepare();
   void end(std::optional<Error> error);
   void say(const Statement& statement);
-  void say_state();
-  void say_streams();
+  void send_state();
+  void send_streams();
 
   Offer offer_;
   std::string coordinator_;

@@ -99,9 +99,9 @@ class Words {
 // "detect@cameras": its ticks are the items that the group takes.
 std::string group_clock(const Group& group) { return instance_name(group.name, group.set); }
 
-class Unfolding {
+class Unfolder {
  public:
-  Unfolding(const Graph& written, std::vector<Error>* kept) : written_(written), kept_(kept) {
+  Unfolder(const Graph& written, std::vector<Error>* kept) : written_(written), kept_(kept) {
     for (StreamSet& set : written_.streams) set = with_places(std::move(set));
   }
 
@@ -540,7 +540,7 @@ Graph unfold(const Graph& written, std::vector<Error>* kept) {
   for (const Handler& handler : written.handlers)
     if (written.streams.empty()) check_for_each(written, handler);
   if (written.streams.empty()) return written;
-  return Unfolding(written, kept).unfold();
+  return Unfolder(written, kept).unfold();
 }
 
 } // namespace millrace::graph

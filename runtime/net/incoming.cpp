@@ -15,7 +15,7 @@ void Incoming::begin_pairing() {
   told_ = {};
   passed_ = {};
   passed_told_ns_ = INT64_MIN;
-  note_stranded(false);
+  record_stranded(false);
   ended_ = false;
   last_is_of_pairing_ = false;
   close();
@@ -201,11 +201,11 @@ Fault Incoming::read_state(const SenderState& state) {
     arrival_.passed(passed_told_ns_);
   }
   // A parcel that comes after these says that it is stranded no more.
-  if (expected_ >= passed_.after) note_stranded(passed_.is_stranded && expected_ == passed_.after && !ended_);
+  if (expected_ >= passed_.after) record_stranded(passed_.is_stranded && expected_ == passed_.after && !ended_);
   return Fault::none;
 }
 
-void Incoming::note_stranded(bool is_stranded) {
+void Incoming::record_stranded(bool is_stranded) {
   if (std::exchange(is_stranded_, is_stranded) != is_stranded) arrival_.stranded(is_stranded);
 }
 

@@ -59,7 +59,7 @@ class Incoming {
   Fault check_order();
   void finish_values();
   void count_gaps();
-  void note_stranded(bool is_stranded);
+  void record_stranded(bool is_stranded);
 
   CrossingPlan plan_;
   Arrival& arrival_;

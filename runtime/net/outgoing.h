@@ -46,7 +46,7 @@ class Outgoing {
   // The clock has passed a time that the reader was not told yet, or was stranded or is so no more.
   bool has_passed() const;
   // The reader understands that a sender is stranded.
-  void tell_stranded(bool tells) { tells_stranded_ = tells; }
+  void set_tells_stranded(bool tells) { tells_stranded_ = tells; }
   SenderState write_state();
   // The connection that states go over is another: what it told may be lost.
   void retell() { has_told_ = false; }

@@ -255,7 +255,7 @@ void Session::come_up(uint32_t lane, int64_t now_ns) {
   connection.redial.succeeded(now_ns);
   if (lane != 0) {
     is_shared_ = true;
-    for (Outgoing* crossing : connection.outgoing) crossing->tell_stranded((features_ & kFeatureStranded) != 0);
+    for (Outgoing* crossing : connection.outgoing) crossing->set_tells_stranded((features_ & kFeatureStranded) != 0);
     return;
   }
   heartbeat_.begin(now_ns);

@@ -75,7 +75,7 @@ Meeting::Meeting(MeetingOptions options, const device::Timeline& machine_time, R
       return std::any_of(options_.peers.begin(), options_.peers.end(),
                          [&](const PeerPlan& peer) { return !peer.missing && peer.id == id; });
     };
-    listen.tell_unknown = [this](const std::string& why) {
+    listen.on_unknown = [this](const std::string& why) {
       const std::lock_guard lock(mutex_);
       unknown_ = why;
     };
@@ -118,7 +118,7 @@ void Meeting::join(const PeerPlan& plan) {
   link.endpoints = plan.endpoints;
   link.tls = &tls_;
   link.tell = [this, &peer](const net::Event& event, const std::string& why) { hear(peer, event, why); };
-  link.tell_other = [this, &peer](const std::string& why) {
+  link.on_other = [this, &peer](const std::string& why) {
     peer.other = why;
     peer.other_since_ns = std::min(peer.other_since_ns, now_ns());
   };
@@ -178,7 +178,7 @@ void Meeting::hear(Peer& peer, const net::Event& event, const std::string& why) 
       const std::string fault = event.type == away ? std::string(event.sentence) : "";
       if (!fault.empty()) peer.why = fault;
       set_away(peer, true);
-      if (event.type == drained) note_left(peer);
+      if (event.type == drained) record_left(peer);
       if (coordinates() && event.type == away)
         coordinator_->away(peer.link, now_ns(), fault);
       else if (coordinates())
@@ -297,7 +297,7 @@ void Meeting::fail_for_good(Error error) {
   member_.failed({std::move(error), name_, "", fleet::kNoTick, true});
 }
 
-void Meeting::tell_presence(const Peer& peer, bool away) const {
+void Meeting::log_presence(const Peer& peer, bool away) const {
   if (away)
     options_.tell(peer.plan.name + " is away" + (peer.why.empty() ? "" : " (" + peer.why + ")"));
   else if (peer.away_since_ns != INT64_MAX)
@@ -307,7 +307,7 @@ void Meeting::tell_presence(const Peer& peer, bool away) const {
 
 void Meeting::set_away(Peer& peer, bool away) {
   if (away == peer.is_away) return;
-  if (is_started_ && !is_over_) tell_presence(peer, away);
+  if (is_started_ && !is_over_) log_presence(peer, away);
   peer.is_away = away;
   peer.changed_ns = now_ns();
   peer.away_since_ns = away ? now_ns() : INT64_MAX;
@@ -316,7 +316,7 @@ void Meeting::set_away(Peer& peer, bool away) {
 }
 
 // All that it had to give has come, and its process comes no more: nobody waits as for one that was cut off (7.9).
-void Meeting::note_left(Peer& peer) {
+void Meeting::record_left(Peer& peer) {
   peer.has_left = true;
   for (embed::LinkEnd& end : peer.ends)
     if (!end.waits) end.set_away(true);
@@ -336,12 +336,12 @@ void Meeting::look_at_time() {
     look_at_patience(now);
     look_at_requests(now);
     look_at_second(now);
-    say_prepared();
+    send_prepared();
     look_at_missing(now);
     if (coordinates()) coordinator_->on_time(now);
     member_.on_time(now);
-    say_waits(now);
-    note_links(now);
+    send_waits(now);
+    record_links(now);
   });
 }
 
@@ -377,7 +377,7 @@ void Meeting::look_at_patience(int64_t now_ns) {
 }
 
 // Nodes that exchange ticks are linked before any of them starts. Under realtime rules they wait a while for that.
-void Meeting::say_prepared() {
+void Meeting::send_prepared() {
   if (!prepared_) return;
   const bool is_long = now_ns() - prepared_since_ns_ >= kLinksWithinNs;
   const auto is_missed = [&](const embed::LinkEnd& end) { return end.waits || !is_long; };
@@ -433,16 +433,16 @@ void Meeting::look_at_missing(int64_t now_ns) {
                   seconds_of(waited_ns) + "; waiting for " + words_of(names));
 }
 
-void Meeting::say_waits(int64_t now_ns) {
+void Meeting::send_waits(int64_t now_ns) {
   if (coordinates()) return; // its coordinator says when
   const std::vector<std::string> names = missing();
-  if (names.empty() || now_ns < say_waits_ns_) return;
-  if (say_waits_ns_ != INT64_MIN) tell_waits(names);
-  say_waits_ns_ = now_ns + fleet::Coordinator::kSayWaitsEveryNs;
+  if (names.empty() || now_ns < send_waits_ns_) return;
+  if (send_waits_ns_ != INT64_MIN) log_waits(names);
+  send_waits_ns_ = now_ns + fleet::Coordinator::kSayWaitsEveryNs;
 }
 
 // People who have just started the nodes want to know it soon. Later the warnings are enough.
-void Meeting::tell_waits(const std::vector<std::string>& names) {
+void Meeting::log_waits(const std::vector<std::string>& names) {
   const bool is_early = missing_since_ns_ == INT64_MAX || now_ns() - missing_since_ns_ < kWarnOfMissingEveryNs;
   if (is_early) options_.tell("waiting for " + words_of(names));
 }
@@ -469,7 +469,7 @@ void Meeting::look_at_ends(Peer& peer, int64_t now_ns) {
   }
 }
 
-void Meeting::note_links(int64_t now_ns) {
+void Meeting::record_links(int64_t now_ns) {
   FleetLook all;
   all.revision = member_.revision();
   all.has_started = is_started_;
@@ -552,7 +552,7 @@ bool Meeting::look_at_coordinator() {
       changed_.notify_all();
       break;
     }
-    case Type::waits: tell_waits(event.nodes); break;
+    case Type::waits: log_waits(event.nodes); break;
     case Type::refused: options_.tell("refused " + list_of(event.nodes) + ": " + format_error(*event.error)); break;
     case Type::begun: options_.tell("all nodes are ready: " + list_of(options_.nodes)); break;
     case Type::given_up: options_.tell(event.text); break;
@@ -653,7 +653,7 @@ void Meeting::prepared(uint32_t revision) {
   then_look([this, revision] {
     prepared_ = revision;
     prepared_since_ns_ = now_ns();
-    say_prepared();
+    send_prepared();
   });
 }
 void Meeting::unable(uint32_t revision, const Error& error) {

@@ -194,9 +194,9 @@ class Meeting {
   void hear_refusal(Peer& peer, const net::Event& event);
   void hear_other_version(Peer& peer);
   void end_by(Error error);
-  void tell_presence(const Peer& peer, bool away) const;
+  void log_presence(const Peer& peer, bool away) const;
   void set_away(Peer& peer, bool away);
-  static void note_left(Peer& peer);
+  static void record_left(Peer& peer);
   void look();
   bool look_at_coordinator();
   bool look_at_member();
@@ -205,12 +205,12 @@ class Meeting {
   void follow(Peer& peer);
   std::vector<std::string> missing() const;
   void look_at_missing(int64_t now_ns);
-  void say_waits(int64_t now_ns);
-  void tell_waits(const std::vector<std::string>& names);
-  void note_links(int64_t now_ns);
+  void send_waits(int64_t now_ns);
+  void log_waits(const std::vector<std::string>& names);
+  void record_links(int64_t now_ns);
   static void look_at_ends(Peer& peer, int64_t now_ns);
   std::string program_of(const std::string& node) const;
-  void say_prepared();
+  void send_prepared();
   void look_at_compile(int64_t now_ns);
   void look_at_patience(int64_t now_ns);
   void look_at_requests(int64_t now_ns);
@@ -245,7 +245,7 @@ class Meeting {
   int64_t prepared_since_ns_ = 0;
   uint64_t compiles_ = 0;
   std::optional<int64_t> compile_since_ns_; // a plan is wanted since then
-  int64_t say_waits_ns_ = INT64_MIN;        // a member, before the start: when it says again for whom it waits
+  int64_t send_waits_ns_ = INT64_MIN;       // a member, before the start: when it says again for whom it waits
   int64_t missing_since_ns_ = INT64_MAX;    // before the start: nodes are missing since then
   int64_t warn_ns_ = INT64_MAX;             // the next warning of it
 

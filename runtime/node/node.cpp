@@ -61,7 +61,7 @@ class Node::Work {
   void drop_part();
   void fail(const fleet::RunFailure& failure);
   void fail_stream(const fleet::RunFailure& failure);
-  void note_lost_sets();
+  void record_lost_sets();
   void leave();
   void finish_if_over();
   exec::RunOptions run_options(const Decided& decided, uint32_t revision);
@@ -226,7 +226,7 @@ void Node::Work::carry_out(Task& task) {
     case Task::Type::over:
       is_over_ = true;
       if (task.error && !error_) error_ = std::move(task.error);
-      return note_lost_sets();
+      return record_lost_sets();
   }
 }
 
@@ -476,7 +476,7 @@ void Node::Work::fail_stream(const fleet::RunFailure& failure) {
 }
 
 // All streams of a set have failed: the run has too. This node's own run may have ended before it heard of the last.
-void Node::Work::note_lost_sets() {
+void Node::Work::record_lost_sets() {
   if (error_ || !composition_) return;
   std::map<std::string, const Error*> errors; // by set: the first stream's; null: one has none
   const std::vector<plan::Clock>& clocks = composition_->plan().clocks;

@@ -16,15 +16,15 @@ namespace {
 
 using nlohmann::json;
 
-json tell_format(const mr_format& format) {
+json format_json(const mr_format& format) {
   json told = plugin::to_json(format);
   if (format.records) told["records"] = plugin::to_json(*format.records);
   return told;
 }
 
-json tell_formats(const std::vector<mr_format>& formats) {
+json formats_json(const std::vector<mr_format>& formats) {
   json told = json::array();
-  for (const mr_format& format : formats) told.push_back(tell_format(format));
+  for (const mr_format& format : formats) told.push_back(format_json(format));
   return told;
 }
 
@@ -67,7 +67,7 @@ json read_json(const std::string& text) {
 }
 
 mr_status ToldHandler::configure(const std::vector<mr_format>& inputs, std::vector<mr_format>& outputs) {
-  const std::string asked = tell_formats(inputs).dump();
+  const std::string asked = formats_json(inputs).dump();
   const auto known =
       std::find_if(answers_.begin(), answers_.end(), [&](const Answer& answer) { return answer.inputs == asked; });
   if (known != answers_.end()) {
@@ -89,7 +89,7 @@ mr_status ToldHandler::configure(const std::vector<mr_format>& inputs, std::vect
 }
 
 mr_status ToldHandler::ask(const std::string& inputs, std::vector<mr_format>& outputs) {
-  const json question = {{"handler", name_}, {"inputs", json::parse(inputs)}, {"outputs", tell_formats(outputs)}};
+  const json question = {{"handler", name_}, {"inputs", json::parse(inputs)}, {"outputs", formats_json(outputs)}};
   const json answer = read_json(ask_(question.dump()));
   return reading(told_of(name_), [&] {
     if (answer.is_object() && answer.contains("error")) {
@@ -111,7 +111,7 @@ json ToldHandlers::answer(const json& question, plan::HandlerFacts& handler, Rec
     if (outputs.size() != count_ports(info, false) || (inputs.empty() && count_ports(info, true) > 0))
       throw Failure(code::other_version, "it has another number of ports");
     if (handler.answers->configure(inputs, outputs) != MR_OK) return {{"error", handler.answers->error()}};
-    return {{"outputs", tell_formats(outputs)}};
+    return {{"outputs", formats_json(outputs)}};
   });
 }
 
@@ -145,10 +145,10 @@ json ToldHandlers::tell(const plan::HandlerFacts& handler) {
   info.manual.clear(); // for people, and long
   json told = {{"info", plugin::to_json(info)},
                {"facts", plugin::to_json(handler.facts)},
-               {"accepts", tell_formats(handler.accepts)},
+               {"accepts", formats_json(handler.accepts)},
                {"answers", json::array()}};
   const auto add = [&](const json& inputs, const std::vector<mr_format>& outputs) {
-    told["answers"].push_back({{"inputs", inputs}, {"outputs", tell_formats(outputs)}});
+    told["answers"].push_back({{"inputs", inputs}, {"outputs", formats_json(outputs)}});
   };
   if (const auto* const known = dynamic_cast<const ToldHandler*>(handler.answers))
     for (const ToldHandler::Answer& answer : known->answers_) add(json::parse(answer.inputs), answer.outputs);

@@ -250,7 +250,7 @@ class Log::Writer {
     size_t taken = 0;
     const uint64_t flushes = flushes_wanted_.load(std::memory_order_acquire); // read first, as `last`
     while (taken < queue_.size() && queue_.take([this](const LogEntry& entry) { write(entry); })) ++taken;
-    if (tell_loss(last) || taken > 0) logger_->flush();
+    if (log_loss(last) || taken > 0) logger_->flush();
     show_held(last || flushes != flushes_done_.load(std::memory_order_relaxed));
     written_.store(queue_.taken(), std::memory_order_release);
     flushes_done_.store(flushes, std::memory_order_release);
@@ -276,7 +276,7 @@ class Log::Writer {
     logger_->log(time, {}, level_of(entry.level), spdlog::string_view_t(entry.text, entry.size));
   }
 
-  bool tell_loss(bool last) {
+  bool log_loss(bool last) {
     const uint64_t lost = queue_.lost();
     const int64_t now = wall_ns();
     if (lost == lost_told_ || (!last && now - loss_told_ns_ < kLossToldEveryNs)) return false;
@@ -356,7 +356,7 @@ void Log::say(LogLevel level, const LogSource& source, std::string_view text, co
   });
 }
 
-void Log::say_line(std::string_view line) noexcept {
+void Log::log_line(std::string_view line) noexcept {
   const LogSource& nobody = writer_->nobody();
   for (const LogLevel level : {LogLevel::debug, LogLevel::info, LogLevel::warning, LogLevel::error}) {
     const std::string_view word = name_of(level);

@@ -83,7 +83,7 @@ class Log {
   void say(LogLevel level, const LogSource& source, std::string_view text) noexcept { say(level, source, text, {}); }
   // Logs a line in the terminal's form, "warning MR0603: nothing has moved". A line of any other form continues the
   // line before.
-  void say_line(std::string_view line) noexcept;
+  void log_line(std::string_view line) noexcept;
 
   // Waits until everything said so far is written, at most `at_most_ns`. True: it is written. May be called while the
   // process crashes, also from a signal handler: it allocates nothing and takes no lock.

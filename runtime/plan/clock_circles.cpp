@@ -292,9 +292,9 @@ std::vector<uint32_t> ClockCircles::waits() const {
 
 namespace {
 
-class Holding {
+class HoldCircles {
  public:
-  explicit Holding(Draft& draft) : draft_(draft), plan_(draft.plan), circles_(draft.plan) {}
+  explicit HoldCircles(Draft& draft) : draft_(draft), plan_(draft.plan), circles_(draft.plan) {}
 
   void run() {
     for (uint32_t c = 0; c < plan_.clocks.size(); ++c)
@@ -376,6 +376,6 @@ class Holding {
 
 } // namespace
 
-void hold_circles(Draft& draft) { Holding(draft).run(); }
+void hold_circles(Draft& draft) { HoldCircles(draft).run(); }
 
 } // namespace millrace::plan

@@ -13,9 +13,9 @@ namespace millrace::plan {
 
 namespace {
 
-class Connecting {
+class ConnectEdges {
  public:
-  explicit Connecting(Expansion& all)
+  explicit ConnectEdges(Expansion& all)
       : all_(all), draft_(all.draft), plan_(all.plan), counted_by_(all.counted_by), far_(all), groups_(all) {}
 
   void run() {
@@ -260,6 +260,6 @@ class Connecting {
 
 } // namespace
 
-void connect_edges(Expansion& expansion) { Connecting(expansion).run(); }
+void connect_edges(Expansion& expansion) { ConnectEdges(expansion).run(); }
 
 } // namespace millrace::plan

@@ -15,9 +15,9 @@ namespace {
 
 // Lays the plan out so that it fits: as asked for, else without room for another cut, else with fewer ticks in flight
 // on clocks that allow it.
-class Fitting {
+class FitMemory {
  public:
-  explicit Fitting(Draft& draft) : draft_(draft), plan_(draft.plan), before_(draft.plan) {}
+  explicit FitMemory(Draft& draft) : draft_(draft), plan_(draft.plan), before_(draft.plan) {}
 
   void run() {
     // Room for another cut is only a convenience.
@@ -121,6 +121,6 @@ class Fitting {
 
 } // namespace
 
-void lay_out(Draft& draft) { Fitting(draft).run(); }
+void lay_out(Draft& draft) { FitMemory(draft).run(); }
 
 } // namespace millrace::plan

@@ -166,9 +166,9 @@ void refuse_ways_back(const Draft& draft) {
 
 namespace {
 
-class Settling {
+class SettleGroup {
  public:
-  Settling(Draft& draft, GroupPlan& group) : draft_(draft), group_(group) {
+  SettleGroup(Draft& draft, GroupPlan& group) : draft_(draft), group_(group) {
     for (const uint32_t h : group.handlers)
       if (draft.handlers[h].declared->batch) batch_ = &*draft.handlers[h].declared->batch;
     for (const graph::Stream& stream : set_of(draft, group).items) {
@@ -247,7 +247,7 @@ class Settling {
 } // namespace
 
 void settle_groups(Draft& draft) {
-  for (GroupPlan& group : draft.plan.groups) Settling(draft, group).run();
+  for (GroupPlan& group : draft.plan.groups) SettleGroup(draft, group).run();
 }
 
 namespace {

@@ -13,9 +13,9 @@ namespace millrace::plan {
 
 namespace {
 
-class Grouping {
+class MakePaces {
  public:
-  explicit Grouping(Expansion& all)
+  explicit MakePaces(Expansion& all)
       : all_(all), draft_(all.draft), plan_(all.plan), decoupled_(all.decoupled), counted_by_(all.counted_by) {}
 
   void run() {
@@ -337,6 +337,6 @@ class Grouping {
 
 } // namespace
 
-void make_paces(Expansion& expansion) { Grouping(expansion).run(); }
+void make_paces(Expansion& expansion) { MakePaces(expansion).run(); }
 
 } // namespace millrace::plan

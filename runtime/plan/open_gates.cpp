@@ -8,9 +8,9 @@ namespace millrace::plan {
 
 namespace {
 
-class Opening {
+class OpenGates {
  public:
-  explicit Opening(Expansion& all) : all_(all), draft_(all.draft), plan_(all.plan), decoupled_(all.decoupled) {}
+  explicit OpenGates(Expansion& all) : all_(all), draft_(all.draft), plan_(all.plan), decoupled_(all.decoupled) {}
 
   void run() {
     find_callers();
@@ -101,6 +101,6 @@ class Opening {
 
 } // namespace
 
-void open_gates(Expansion& expansion) { Opening(expansion).run(); }
+void open_gates(Expansion& expansion) { OpenGates(expansion).run(); }
 
 } // namespace millrace::plan

@@ -17,9 +17,9 @@ namespace {
 constexpr double kUnknownUs = 300;
 constexpr size_t kMembersMax = 64; // a copy keeps one bit for each member, set if it is wanted
 
-class Packing {
+class PackCopies {
  public:
-  explicit Packing(Draft& draft) : draft_(draft), plan_(draft.plan) {}
+  explicit PackCopies(Draft& draft) : draft_(draft), plan_(draft.plan) {}
 
   void run() {
     for (uint32_t s = 0; s < plan_.steps.size(); ++s) into_.push_back(s);
@@ -186,7 +186,7 @@ class Packing {
 } // namespace
 
 void pack(Draft& draft) {
-  if (!draft.plan.transfers.empty()) Packing(draft).run();
+  if (!draft.plan.transfers.empty()) PackCopies(draft).run();
 }
 
 } // namespace millrace::plan

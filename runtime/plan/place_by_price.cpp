@@ -28,9 +28,9 @@ bool is_tied(const Draft& draft, uint32_t h) {
   });
 }
 
-class Pricing {
+class PlaceByPrice {
  public:
-  Pricing(Draft& draft, const std::vector<std::vector<uint32_t>>& choices)
+  PlaceByPrice(Draft& draft, const std::vector<std::vector<uint32_t>>& choices)
       : draft_(draft), choices_(choices), moves_(draft.handlers.size(), Moves::no), task_of_(draft.handlers.size()) {}
 
   void run() {
@@ -282,7 +282,7 @@ bool is_priced(const Draft& draft, uint32_t h, const std::vector<uint32_t>& choi
 
 void place_by_price(Draft& draft, const std::vector<std::vector<uint32_t>>& choices) {
   const size_t domains = draft.plan.domains.size();
-  if (draft.options.by_price && domains > 1 && domains <= kDomainsMax) Pricing(draft, choices).run();
+  if (draft.options.by_price && domains > 1 && domains <= kDomainsMax) PlaceByPrice(draft, choices).run();
 }
 
 } // namespace millrace::plan

@@ -118,7 +118,7 @@ std::string of_templates(const graph::Graph& graph, std::string sentence) {
 
 // The instances of a template make the same mistake at the same place: it is told once. If it is the same in all words,
 // it is the template's; else the first one is told, and stands for the others.
-void tell_once(const graph::Graph& graph, std::vector<Error>& kept) {
+void merge_alike(const graph::Graph& graph, std::vector<Error>& kept) {
   std::map<std::tuple<int, std::string, int, int, std::string>, Error*> told;
   std::vector<bool> again;
   for (Error& error : kept) {
@@ -136,7 +136,7 @@ void tell_once(const graph::Graph& graph, std::vector<Error>& kept) {
 
 // Ends if mistakes were kept.
 void refuse_kept(const graph::Graph& graph, std::vector<Error>& kept) {
-  tell_once(graph, kept);
+  merge_alike(graph, kept);
   if (!kept.empty()) throw MistakesKept();
 }
 

@@ -38,9 +38,9 @@ bool is_added(const Plan& plan, const Step& step) {
                                                 [&](const InsertedPlan& by) { return by.handler == step.handler(); });
 }
 
-class Drawing {
+class DotPrinter {
  public:
-  explicit Drawing(const Plan& plan)
+  explicit DotPrinter(const Plan& plan)
       : plan_(plan),
         names_(plan),
         named_(names_.empty() ? Plan() : names_.named_by_template(plan)),
@@ -180,6 +180,6 @@ class Drawing {
 
 } // namespace
 
-std::string print_dot(const Plan& plan) { return without_secrets(Drawing(plan).text()); }
+std::string print_dot(const Plan& plan) { return without_secrets(DotPrinter(plan).text()); }
 
 } // namespace millrace::plan

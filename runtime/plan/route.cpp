@@ -149,7 +149,7 @@ class Router {
     const uint32_t from = before == home ? output : replica(output, before, reader, edge);
     const auto known = replicas_.find({output, domain});
     if (known != replicas_.end()) {
-      note_reader(plan_.outputs[known->second].step, reader, edge);
+      record_reader(plan_.outputs[known->second].step, reader, edge);
       return known->second;
     }
     const Output source = plan_.outputs[from];
@@ -177,11 +177,11 @@ class Router {
     made.connected = true;
     plan_.outputs.push_back(made);
     replicas_[{output, domain}] = replica_output;
-    note_reader(s, reader, edge);
+    record_reader(s, reader, edge);
     return replica_output;
   }
 
-  void note_reader(uint32_t transfer, uint32_t reader, uint32_t edge) {
+  void record_reader(uint32_t transfer, uint32_t reader, uint32_t edge) {
     auto& readers = plan_.steps[transfer].as<CopyStep>().readers;
     if (readers.empty() || readers.back() != reader) readers.push_back(reader);
     if (edge != kNone) edges_[transfer].push_back(edge);
@@ -220,9 +220,9 @@ class Router {
 // A copy asks if its readers fire, so it waits for their other inputs. All these waits, and the order of steps within a
 // segment, must together be free of cycles. A copy that asks for a result which may be owed waits for later ticks, and
 // these may read the copy by `delay`. Such waits are added last, together with delayed edges.
-class Asking {
+class AskReaders {
  public:
-  explicit Asking(Plan& plan) : plan_(plan), waits_(waits_of(plan)) {
+  explicit AskReaders(Plan& plan) : plan_(plan), waits_(waits_of(plan)) {
     for (const Segment& segment : plan_.segments)
       for (size_t i = 1; i < segment.steps.size(); ++i) waits_.add(segment.steps[i - 1], segment.steps[i]);
     for (uint32_t r = 0; r < plan_.regions.size(); ++r) join_region(r);
@@ -339,7 +339,7 @@ void route(Draft& draft) { Router(draft).run(); }
 void break_copy_cycles(Draft& draft) {
   const std::vector<Step>& steps = draft.plan.steps;
   if (std::any_of(steps.begin(), steps.end(), [](const Step& step) { return step.is<CopyStep>(); }))
-    Asking(draft.plan).run();
+    AskReaders(draft.plan).run();
 }
 
 } // namespace millrace::plan

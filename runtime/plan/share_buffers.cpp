@@ -11,9 +11,9 @@ namespace millrace::plan {
 
 namespace {
 
-class Sharing {
+class ShareBuffers {
  public:
-  explicit Sharing(Draft& draft) : plan_(draft.plan) {}
+  explicit ShareBuffers(Draft& draft) : plan_(draft.plan) {}
 
   void run() {
     for (Output& output : plan_.outputs) {
@@ -227,6 +227,6 @@ bool may_be_initial(const Plan& plan, uint32_t o) {
   }
 }
 
-void share_buffers(Draft& draft) { Sharing(draft).run(); }
+void share_buffers(Draft& draft) { ShareBuffers(draft).run(); }
 
 } // namespace millrace::plan

@@ -11,9 +11,10 @@ namespace millrace::plan {
 
 namespace {
 
-class Spreading {
+class SpreadStages {
  public:
-  explicit Spreading(Draft& draft) : draft_(draft), nodes_(draft.options.nodes), homes_(draft.plan.clocks.size(), 0) {}
+  explicit SpreadStages(Draft& draft)
+      : draft_(draft), nodes_(draft.options.nodes), homes_(draft.plan.clocks.size(), 0) {}
 
   void run() {
     for (const uint32_t h : draft_.order) find_node(h);
@@ -189,7 +190,7 @@ class Spreading {
 } // namespace
 
 void find_stages(Draft& draft) {
-  if (draft.options.nodes.size() > 1) Spreading(draft).run();
+  if (draft.options.nodes.size() > 1) SpreadStages(draft).run();
   draft.homes.resize(draft.plan.clocks.size());
 }
 

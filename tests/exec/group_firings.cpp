@@ -10,9 +10,9 @@
 
 #include "exec/group.h"
 #include "exec/run.h"
+#include "exec/run_log.h"
 #include "exec/run_state.h"
 #include "exec/seats.h"
-#include "exec/tell.h"
 #include "exec/virtual_driver.h"
 #include "graph/unfold.h"
 #include "plan/group_plan.h"

@@ -15,7 +15,7 @@ std::vector<uint64_t> measured(TickWatch watch, uint64_t ticks, const std::funct
   int64_t now_ns = 1'000'000'000;
   for (uint64_t ordinal = 0; ordinal < ticks; ++ordinal) {
     if (watch.is_due(ordinal)) {
-      watch.note_begun(ordinal, now_ns);
+      watch.record_begun(ordinal, now_ns);
       ordinals.push_back(ordinal);
     }
     now_ns += period_ns(ordinal);

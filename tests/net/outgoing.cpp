@@ -344,7 +344,7 @@ TEST_CASE(
     StrandedGiver giver(Contents{}, 4);
     Outgoing outgoing(sender.outgoing.plan(), giver);
     REQUIRE(outgoing.open(sender.open_of(0, 4)) == Fault::none);
-    outgoing.tell_stranded(understands);
+    outgoing.set_tells_stranded(understands);
     for (int n = 0; n < 2; ++n) REQUIRE(giver.make());
     while (outgoing.write_next(sender.outbox, true) == Wrote::record) {
     }

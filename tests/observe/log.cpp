@@ -166,7 +166,7 @@ TEST_CASE("a line that terminals know becomes a record, and another one continue
   const std::vector<std::string> said = {"warning MR0603: nothing has moved for 2.0 s",
                                          "  sink waits for video (tick 3)", "warning: a change was refused: no",
                                          "warning blur and 1 more run on streams: x"};
-  for (const std::string& line : said) log.say_line(line);
+  for (const std::string& line : said) log.log_line(line);
   REQUIRE(log.flush(10 * kSecond));
   CHECK(terminal.lines == said);
   REQUIRE(records.size() == 4);

@@ -32,7 +32,7 @@ CpuDevice::~CpuDevice() {
 }
 
 Arena* CpuDevice::allocate(uint64_t bytes, ArenaProperties properties, DeviceStatus& status) {
-  note_allocation();
+  record_allocation();
   const uint64_t rounded = round_up_to_pages(std::max<uint64_t>(bytes, 1));
   const bool within = rounded >= bytes && (bytes_limit_ == 0 || rounded <= bytes_limit_ - bytes_allocated_);
   void* base = within ? mmap(nullptr, rounded, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0) : MAP_FAILED;

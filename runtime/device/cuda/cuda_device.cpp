@@ -177,7 +177,7 @@ void CudaDevice::complete_all() {
 // ---- memory -----------------------------------------------------------------------------------------------------
 
 Arena* CudaDevice::allocate(uint64_t bytes, ArenaProperties properties, DeviceStatus& status) {
-  if (note_allocation()) {
+  if (record_allocation()) {
     poison(DeviceError::invalid, domain() + ": " + std::to_string(bytes) + " bytes were asked for in steady state");
     status = this->status();
     return nullptr;
@@ -307,7 +307,7 @@ Fence CudaDevice::signal(Stream& stream) {
       poison(DeviceError::invalid,
              domain() + ": a stream has more than " + std::to_string(kUnderWayMax) + " fences under way");
     else if (check(Call::StreamWriteValue, api_.write_value(at.handle, &at.completed, at.issued)))
-      note_signal(at);
+      record_signal(at);
   }
   return {&at.completed, at.issued};
 }
@@ -315,7 +315,7 @@ Fence CudaDevice::signal(Stream& stream) {
 // Called after the write of the word for `issued` is enqueued. Once another stream of the same device has waited for a
 // stream, that stream gets an event after each signal. If there are peers, every stream gets one, because other threads
 // submit to the peers.
-void CudaDevice::note_signal(CudaStream& stream) {
+void CudaDevice::record_signal(CudaStream& stream) {
   if (group_->devices.size() > 1 || stream.events_from > 0) record_event(stream);
   stream.signalled.store(stream.issued, std::memory_order_release);
 }

@@ -195,7 +195,7 @@ class CudaDevice final : public Device, public Enqueuing, private PageLocker {
   bool check(Call call, cudaError_t error);
   void poison(DeviceError error, const std::string& sentence);
   void complete_all();
-  void note_signal(CudaStream& stream);
+  void record_signal(CudaStream& stream);
   void record_event(CudaStream& stream);
   void wait_for_event(CudaStream& stream, CudaDevice& of, CudaStream& other, uint64_t sequence);
   void wait_for_foreign(CudaStream& stream, const Fence& fence);

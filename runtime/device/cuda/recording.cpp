@@ -182,7 +182,7 @@ void CudaDevice::replay(Stream& stream, Recording& recording, const TickNumbers&
   make_current();
   auto& graph = static_cast<CudaRecording&>(recording);
   graph.value = {numbers.index, numbers.media_time_ns, on.issued};
-  if (set_value(graph) && check(Call::GraphLaunch, api_.launch_graph(graph.exec, on.handle))) note_signal(on);
+  if (set_value(graph) && check(Call::GraphLaunch, api_.launch_graph(graph.exec, on.handle))) record_signal(on);
 }
 
 } // namespace millrace::device::cuda

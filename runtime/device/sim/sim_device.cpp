@@ -57,7 +57,7 @@ SimDevice::~SimDevice() {
 Arena* SimDevice::allocate(uint64_t bytes, ArenaProperties properties, DeviceStatus& status) {
   const std::string wanted = domain() + ": " + std::to_string(bytes) + " bytes";
   tell("allocate");
-  if (note_allocation()) {
+  if (record_allocation()) {
     poison(DeviceError::invalid, wanted + " were asked for in steady state");
     status = this->status();
     return nullptr;

@@ -241,7 +241,7 @@ bool Listener::Thread::wait(const StrangerPointer& stranger, Moved moved) {
 void Listener::Thread::refuse(const StrangerPointer& stranger) {
   const Trouble trouble = stranger->transport->trouble();
   if (trouble != Trouble::unknown_peer && trouble != Trouble::other_peer) return leave(stranger, false);
-  if (trouble == Trouble::unknown_peer && options_.tell_unknown) options_.tell_unknown(stranger->transport->why());
+  if (trouble == Trouble::unknown_peer && options_.on_unknown) options_.on_unknown(stranger->transport->why());
   stranger->is_refused = true;
   ::shutdown(stranger->transport->descriptor(), SHUT_WR);
   drain(stranger);

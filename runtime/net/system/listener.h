@@ -16,10 +16,10 @@
 namespace millrace::net {
 
 struct ListenOptions {
-  std::vector<Endpoint> endpoints;          // port 0: any free one
-  const TlsContext* tls = nullptr;          // null: TCP without encryption; Unix sockets never have it
-  std::function<bool(const NodeId&)> knows; // called on the listener's thread
-  std::function<void(const std::string& why)> tell_unknown{}; // the same: a key was shown that nobody knows; not proved
+  std::vector<Endpoint> endpoints;                          // port 0: any free one
+  const TlsContext* tls = nullptr;                          // null: TCP without encryption; Unix sockets never have it
+  std::function<bool(const NodeId&)> knows;                 // called on the listener's thread
+  std::function<void(const std::string& why)> on_unknown{}; // the same: a key was shown that nobody knows; not proved
 };
 
 class Listener {

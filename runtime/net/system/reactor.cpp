@@ -480,8 +480,8 @@ bool Reactor::Thread::shake_hands(const ConnectionPointer& connection) {
   const std::string why = connection->transport->why();
   const bool is_other = connection->lane == 0 && connection->transport->trouble() == Trouble::other_peer;
   let_go(connection);
-  if (is_other && dialling->link.options.tell_other)
-    dialling->link.options.tell_other(to_text(dialling->link.options.endpoints[dialling->endpoint]) + ": " + why);
+  if (is_other && dialling->link.options.on_other)
+    dialling->link.options.on_other(to_text(dialling->link.options.endpoints[dialling->endpoint]) + ": " + why);
   give_up(dialling, why);
   return false;
 }

@@ -27,7 +27,7 @@ struct LinkOptions {
   std::function<void(const Event&, const std::string& why)> tell;
   // Another node than the peer answered at an address that was dialled for the control connection. On the link's
   // thread.
-  std::function<void(const std::string& why)> tell_other;
+  std::function<void(const std::string& why)> on_other;
 };
 
 class Reactor {

@@ -296,7 +296,7 @@ TEST_CASE("A node that the peer does not know, or that is another than was expec
     pair.start_right();
     auto left = pair.make(false);
     left->options.session.peer = Credentials(Road::tls).id.bytes;
-    left->options.tell_other = [&](const std::string& why) {
+    left->options.on_other = [&](const std::string& why) {
       others += contains(why, short_text(pair.right_credentials.id)) ? 1 : 0;
     };
     pair.start_left(std::move(left));
