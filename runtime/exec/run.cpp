@@ -94,9 +94,8 @@ void Run::start() {
   for (uint32_t c = 0; c < run.clocks.size(); ++c)
     if (run.clocks[c]->seat->is_awaited) log_stream_absent(run, c, *run.clocks[c]->failure);
   for (device::Device* device : run.devices) device->steady(true);
-  run.trace_begin_ns = run.now_ns();
+  run.begin_trace();
   threads_->begin_ns.store(run.trace_begin_ns);
-  run.trace_begin_ticks = run.trace_now();
   threads_->started = true;
   for (const HandlerRun* step : run.planned.handlers)
     if (step->on.device && !step->on.enqueuing) run.planned.called_outside.push_back(step);
@@ -126,8 +125,7 @@ void Run::start_threads() {
 void Run::time_goes_on() {
   RunState& run = *state_;
   threads_->begin_ns.store(std::max(run.now_ns(), run.options.begin_ns));
-  run.trace_begin_ns = run.now_ns();
-  run.trace_begin_ticks = run.trace_now();
+  run.begin_trace();
 }
 
 Result Run::wait() {
@@ -285,6 +283,7 @@ TraceOfRun Run::trace() const {
   TraceOfRun traced;
   traced.name = run.planned.graph.name;
   traced.begin_ns = run.trace_begin_ns;
+  traced.error_ns = std::max(run.trace_begin_error_ns, run.time->error_ns());
   TraceClock line;
   line.begin(run.trace_begin_ticks, run.trace_begin_ns);
   line.end(run.trace_now(), run.now_ns());

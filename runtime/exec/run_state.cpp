@@ -188,6 +188,12 @@ void RunState::trace_on_device(StepRun& step, const mr_tick_info& info, TraceKin
   step.trace->add({begin, end, info.trace_id, step.index, kind});
 }
 
+void RunState::begin_trace() {
+  trace_begin_ns = now_ns();
+  trace_begin_ticks = trace_now();
+  trace_begin_error_ns = time->error_ns();
+}
+
 void RunState::notify_carrier() {
   if (options.on_crossing) options.on_crossing();
 }

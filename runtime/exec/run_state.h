@@ -133,6 +133,8 @@ class RunState {
   std::vector<std::unique_ptr<TraceRing>> traces;
   std::mutex device_traces;
   int64_t trace_begin_ticks = 0, trace_begin_ns = 0;
+  int64_t trace_begin_error_ns = 0; // by so much that time may be wrong
+  void begin_trace();               // its time 0 is now
   int64_t trace_now() const { return is_virtual ? now_ns() : trace_ticks(); }
   TraceRing& add_trace(const std::string& name);
   TraceRing& trace_of(const device::Stream& stream, const plan::Step& step);

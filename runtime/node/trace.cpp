@@ -54,8 +54,9 @@ std::string text_of(const TraceOfRun& trace, int64_t from_ns) {
   json tracks = json::array();
   for (const TraceTrack& track : trace.tracks)
     tracks.push_back({{"name", track.name}, {"events", events_of(track, from_ns, left_out)}});
-  const json document = {{"begin_ns", trace.begin_ns}, {"forgotten", trace.forgotten}, {"left_out", left_out},
-                         {"steps", trace.steps},       {"clocks", trace.clocks},       {"tracks", std::move(tracks)}};
+  const json document = {{"begin_ns", trace.begin_ns}, {"error_ns", trace.error_ns}, {"forgotten", trace.forgotten},
+                         {"left_out", left_out},       {"steps", trace.steps},       {"clocks", trace.clocks},
+                         {"tracks", std::move(tracks)}};
   return document.dump(-1, ' ', false, json::error_handler_t::replace);
 }
 
@@ -103,6 +104,7 @@ std::optional<TraceOfRun> read_node_trace(const std::string& text) {
     const json document = json::parse(text);
     TraceOfRun trace;
     trace.begin_ns = document.at("begin_ns");
+    trace.error_ns = document.at("error_ns");
     trace.forgotten = document.at("forgotten");
     trace.left_out = document.at("left_out");
     trace.steps = document.at("steps");

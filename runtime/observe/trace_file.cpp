@@ -53,8 +53,12 @@ class Writer {
   void add(size_t r) {
     const TraceOfRun& run = runs_[r];
     name("process_name", r, 0, "name", run.name.empty() ? "millrace" : run.name);
-    if (run.left_out > 0)
-      name("process_labels", r, 0, "labels", std::to_string(run.left_out) + " older events are missing");
+    std::string labels;
+    if (run.left_out > 0) labels = std::to_string(run.left_out) + " older events are missing";
+    if (run.error_ns > 0)
+      labels += (labels.empty() ? "" : ", ") + std::string("times may be wrong by ") +
+                std::to_string((run.error_ns + 999) / 1000) + " µs";
+    if (!labels.empty()) name("process_labels", r, 0, "labels", labels);
     // Another node says when its trace began: any number may be said.
     const uint64_t shift = static_cast<uint64_t>(run.begin_ns) - static_cast<uint64_t>(runs_[0].begin_ns);
     for (size_t t = 0; t < run.tracks.size(); ++t) {

@@ -27,6 +27,7 @@ struct TraceTrack {
 struct TraceOfRun {
   std::string name;
   int64_t begin_ns = 0; // the trace's time 0 on the run's clock
+  int64_t error_ns = 0; // by so much its times may be off those of the coordinator's trace; 0: they are exact
   std::vector<TraceTrack> tracks;
   std::vector<std::string> steps;
   std::vector<std::string> clocks; // by a trace id's bits above kTraceIndexBits

@@ -137,16 +137,17 @@ TEST_CASE("the trace of all has a process for each node on the coordinator's tim
   CHECK(crossing == 3); // tick 0 and 1 of main, and the slow one
 }
 
-TEST_CASE("a process whose events are not all there says so") {
+TEST_CASE("a process says which events are not all there, and by how much its times may be wrong") {
   TraceOfRun cut = trace_of_node(1);
   cut.left_out = 17;
+  cut.error_ns = 1'001;
   std::ostringstream out;
   write_trace({trace_of_node(1), cut}, out);
   const json written = json::parse(out.str());
   bool is_told = false;
   for (const json& event : events_of(written, "M"))
     is_told = is_told || (event["name"] == "process_labels" && event["pid"] == 2 &&
-                          event["args"]["labels"] == "17 older events are missing");
+                          event["args"]["labels"] == "17 older events are missing, times may be wrong by 2 µs");
   CHECK(is_told);
   CHECK(written["otherData"]["left_out_spans"] == "17");
   CHECK(written["otherData"]["forgotten_spans"] == "6");
