@@ -2,6 +2,7 @@
 #include "bench/measure.h"
 #include "device/cpu/cpu_device.h"
 #include "exec/run_options.h"
+#include "observe/report.h"
 #include "plan/plan.h"
 #include "tests/peers/peer.h"
 
