@@ -8,6 +8,7 @@
 #include "embed/compose.h"
 #include "embed/device_module.h"
 #include "exec/run.h"
+#include "plan/pace.h"
 #include "plan/plan.h"
 #include "plugin/registry.h"
 #include "rig.h"
