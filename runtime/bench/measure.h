@@ -11,20 +11,20 @@
 
 #include "graph/graph.h"
 
-namespace millrace::plan {
-struct HopPrice;
-struct Plan;
-} // namespace millrace::plan
-namespace millrace::exec {
-class Run;
-struct RunOptions;
-} // namespace millrace::exec
 namespace millrace {
 struct Report;
 }
 namespace millrace::device {
 struct SimOptions;
 }
+namespace millrace::exec {
+class Run;
+struct RunOptions;
+} // namespace millrace::exec
+namespace millrace::plan {
+struct HopPrice;
+struct Plan;
+} // namespace millrace::plan
 
 namespace millrace::bench {
 

@@ -24,16 +24,15 @@ struct RunOptions;
 namespace millrace::graph {
 class Confine;
 }
-namespace millrace::plan {}
+namespace millrace::plan {
+struct MadeStream;
+struct StreamToMake;
+} // namespace millrace::plan
 namespace millrace::plugin {
 class CallWatch;
 class Instance;
 class Registry;
 } // namespace millrace::plugin
-namespace millrace::plan {
-struct MadeStream;
-struct StreamToMake;
-} // namespace millrace::plan
 
 namespace millrace::embed {
 
