@@ -16,7 +16,7 @@ inline int64_t percent_tried() {
 // How many of `all` samples are tried: one at least.
 inline int64_t part_of(int64_t all) { return std::max<int64_t>(1, all * percent_tried() / 100); }
 
-// Whether the n-th of many cases, counted from 0, is tried: evenly spread, the last of each hundred among them.
+// True if the n-th of many cases, counted from 0, is tried: evenly spread, the last of each hundred among them.
 inline bool is_tried(int64_t n) { return n * percent_tried() / 100 != (n + 1) * percent_tried() / 100; }
 
 } // namespace millrace::test

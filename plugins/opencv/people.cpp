@@ -35,7 +35,6 @@ std::vector<double> scales_of(const cv::Mat& picture, const cv::HOGDescriptor& h
   for (double scale = 1; static_cast<int>(scales.size()) < histograms.nlevels; scale *= ratio) {
     if (cvRound(picture.cols / scale) < window.width || cvRound(picture.rows / scale) < window.height) break;
     scales.push_back(scale);
-    if (ratio <= 1) break;
   }
   return scales;
 }

@@ -1,6 +1,6 @@
 // One run of a plan: makes the memory and the threads, drives the run to its end, and reports what happened.
 //
-//   Run run(plan, graph, facts, devices, options);
+//   Run run(plan, graph, handlers, devices, options);
 //   run.start();
 //   Result result = run.wait();
 //

@@ -47,10 +47,10 @@ class RunState {
 
   // built
   plan::Handlers& live;
-  const std::unique_ptr<const RunOptions> own_options;
-  const RunOptions& options;                       // these
-  static constexpr uint32_t kFirstAccelerator = 1; // a domain index: those of a plan begin with this node's host
-  std::vector<device::Device*> devices;            // by domain index
+  const std::unique_ptr<const RunOptions> own_options; // a copy of those that were given
+  const RunOptions& options;                           // this copy
+  static constexpr uint32_t kFirstAccelerator = 1;     // a domain index: those of a plan begin with this node's host
+  std::vector<device::Device*> devices;                // by domain index
   std::span<device::Device* const> accelerators() const { return std::span(devices).subspan(kFirstAccelerator); }
   device::MonotonicTime monotonic;
   const device::Timeline* time;

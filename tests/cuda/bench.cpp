@@ -286,7 +286,7 @@ void bench_numbers() {
         quantile(all[way], 0.5), quantile(all[way], 0.99));
 }
 
-// What one thread sees of the same region that does nothing but look at the flag: what the device itself varies by.
+// The same region as one thread sees it that does nothing but look at the flag: by so much the device itself varies.
 void bench_polled(uint64_t spin_ns) {
   GraphLoop rival(0, 1, spin_ns);
   std::vector<double> seen_us;
@@ -385,8 +385,8 @@ std::string a_tick(const std::map<std::string, uint64_t>& few, const std::map<st
   return text;
 }
 
-// What is asked of the driver in steady state, a tick: as our table of calls counts, and as CUPTI does, which sees what
-// CUDA's runtime makes of it.
+// Calls of the driver in steady state, a tick: as our table of calls counts them, and as CUPTI does, which sees what
+// CUDA's runtime makes of them.
 void bench_calls() {
   row("\n### calls: into CUDA and the driver, a steady tick (difference of two runs)\n");
   row("| pipeline | our calls | all calls into the driver, by CUPTI |");

@@ -31,7 +31,7 @@ __global__ void advance(mr_device_tick* tick) {
   tick->media_time_ns += 40'000'000;
 }
 
-// What the GPU bodies of test.pattern, image.blur, draw.text and draw.waveform enqueue, with the same numbers.
+// The kernels that the GPU bodies of test.pattern, image.blur, draw.text and draw.waveform enqueue, with their numbers.
 class Kernels {
  public:
   explicit Kernels(const Five& five)

@@ -105,7 +105,7 @@ double median(std::vector<double> all) {
   return all[all.size() / 2];
 }
 
-// What one more launch adds to a graph: the replays' own cost is in both and cancels out.
+// The time that one more launch adds to a graph: the replays' own cost is in both and cancels out.
 double marginal_us(const Launch& launch, size_t sets) {
   const GpuStream stream;
   gpu::check(launch(stream, 0)); // loads the kernel, which a capture should not

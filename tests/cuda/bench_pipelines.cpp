@@ -22,7 +22,7 @@ constexpr uint64_t kTicksMin = 20;
 
 // ---- the pipeline -----------------------------------------------------------------------------------------------
 
-// Where draw.text finds its letters; throws where it does not.
+// The file in which draw.text finds its letters; throws if there is none.
 std::string font_file() {
   const char* given = std::getenv("MILLRACE_FONT");
   const std::string here = ".deps/usr/share/fonts/truetype/dejavu/DejaVuSans.ttf";
@@ -79,7 +79,7 @@ double fps_of(const Pipeline& pipeline, Setup setup, double about_s = kSeconds) 
 
 // ---- where the plan puts it -------------------------------------------------------------------------------------
 
-// What the bodies of a pipeline take in the domain that all of it is pinned to.
+// Measures the bodies of a pipeline in the domain that all of it is pinned to.
 void measure_bodies(const Five& five, const std::string& domain, uint64_t ticks, std::vector<plan::BodyCost>& bodies) {
   Setup setup = five_setup();
   setup.options.ticks_max = ticks;
@@ -125,7 +125,7 @@ std::vector<plan::BodyCost> measured_bodies(const Five& five) {
   return bodies;
 }
 
-// What cuda:0 takes on each tick beside that, measured once.
+// The time that cuda:0 takes on each tick beside that, measured once.
 const plan::LaunchCost& measured_launch() {
   static const plan::LaunchCost cost = [] {
     const auto launches = embed::measure_launches({}, {"cpu", "cuda:0"});
@@ -135,7 +135,7 @@ const plan::LaunchCost& measured_launch() {
   return cost;
 }
 
-// What the plan knows: measured bodies and launches, and hops at `down` bytes a second.
+// All that the plan knows: measured bodies and launches, and hops at `down` bytes a second.
 Setup priced_setup(const std::vector<std::string>& domains, const std::vector<plan::BodyCost>& bodies, double down) {
   Setup setup = five_setup(domains);
   setup.bodies = bodies;
@@ -185,7 +185,7 @@ std::vector<Five> sizes() {
 
 // ---- peers ------------------------------------------------------------------------------------------------------
 
-// Whether each tick's number came over; each is told once, in order.
+// True if each tick's number came over. Each is told once, in order.
 bool all_came(const std::vector<Seen>& log, int64_t frames) {
   const std::vector<int64_t> seen = values(log);
   if (static_cast<int64_t>(seen.size()) != frames) return false;

@@ -40,7 +40,7 @@ struct CudaRig : Rig {
 
 TYPE_TO_STRING_AS("cuda", millrace::device::test::CudaRig);
 
-// What is recorded wrongly the driver finds when the recording ends, and memory ends where the hardware's does.
+// The driver finds a wrong recording when it ends, and memory ends where the hardware's does.
 #define LIMITED_DEVICE CpuRig
 #define EVERY_DEVICE CudaRig
 #define ENQUEUING_DEVICE CudaRig

@@ -43,7 +43,7 @@ __global__ void copy_wide(uint4* to, const uint4* from, uint64_t count) {
   if (at < count) to[at] = from[at];
 }
 
-// Of value v: v % 8 boxes, numbered from 10 v.
+// Makes v % 8 boxes of value v, numbered from 10 v.
 __global__ void make_few(Box* to, uint64_t* count, const int64_t* from) {
   const int64_t made = *from % 8;
   for (int64_t b = 0; b < made; ++b) to[b].id = *from * 10 + b;

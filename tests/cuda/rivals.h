@@ -13,7 +13,7 @@ namespace millrace::test {
 // How a graph gets the numbers of its tick: not at all, as an argument of a first kernel that is set anew, by a first
 // kernel that reads mapped host memory, or by a copy node.
 enum class NumbersBy { nobody, argument, mapped, copy };
-// Who captures and launches the graph: CUDA's own functions, or libtorch's CUDAGraph where torch_replay.so is.
+// The graph is captured and launched by CUDA's own functions, or by libtorch's CUDAGraph if torch_replay.so is there.
 enum class LaunchedBy { cuda, torch };
 
 // A captured graph of `nodes` kernels, one behind the other, of which each takes about spin_ns (0: none), and a last

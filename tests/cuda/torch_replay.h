@@ -6,7 +6,7 @@ extern "C" {
 
 // The stream, a CUstream, on which this thread captures and replays from now on: one of libtorch's pool for `device`.
 void* torch_replay_stream(int device);
-// What `record` enqueues on that stream, as a graph that lives as long as the process.
+// Captures the work that `record` enqueues on that stream; the graph lives as long as the process.
 void* torch_replay_capture(void (*record)(void* with), void* with);
 // CUDAGraph::replay().
 void torch_replay_launch(void* graph);

@@ -36,7 +36,7 @@ struct LockedRig {
   std::shared_ptr<PinnedRanges> pinned = std::make_shared<PinnedRanges>();
   LockedRig() { REQUIRE(pinned->set_locker(&locker) == ""); }
 
-  // Where the pinned memory of a host was that is gone again.
+  // The address of the pinned memory of a host that is gone again.
   std::byte* arena_of_gone_host(bool locker_goes_first) {
     CpuDevice host(pinned);
     std::byte* const base = pinned_arena(host);

@@ -14,7 +14,7 @@ using namespace millrace::embed;
 
 namespace {
 
-// What is said of a file that cannot be used: the sentence, then the nearest name where there is one.
+// The sentence about a file that cannot be used, and then the nearest name if there is one.
 std::string refusal(const std::string& rest) {
   try {
     parse_machine(rest.empty() || rest[0] != ',' ? rest : R"({"version": 1)" + rest + "}");

@@ -28,7 +28,7 @@ Choices choices_with(const std::vector<plan::BodyCost>& bodies, const SavedPlan&
   return choices;
 }
 
-// What image.blur takes in each of the two, for pictures of 64×48.
+// The times of image.blur in each of the two, for pictures of 64×48.
 std::vector<plan::BodyCost> blur_costs(double cpu_us, double sim_us) {
   return {{"image.blur", "", "cpu", 9216, cpu_us, cpu_us, cpu_us, 1},
           {"image.blur", "", "sim:0", 9216, sim_us, sim_us, sim_us, 1}};

@@ -48,7 +48,7 @@ inline Pipeline few_and_totals(const std::string& family, const std::array<std::
   return pipeline;
 }
 
-// What `check` is told: each way to place those three.
+// Calls `check` with each way to place those three.
 inline void for_all_places(const std::vector<std::string>& places,
                            const std::function<void(const std::array<std::string, 3>&)>& check) {
   int64_t n = 0;
@@ -81,7 +81,7 @@ inline Pipeline random_graph(const std::string& family, const std::vector<std::s
   return pipeline;
 }
 
-// What the family's sink saw of a run that went well.
+// The values that the family's sink saw in a run that went well.
 inline std::vector<Seen> seen_by(Pipeline pipeline, const Setup& setup, const std::string& family) {
   const Ran result = run(std::move(pipeline), setup);
   REQUIRE_MESSAGE(result.ok, result.error.what);

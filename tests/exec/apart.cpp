@@ -48,7 +48,7 @@ struct Coder final : Handler {
   }
 };
 
-// What it takes it needs, so it fires where there is something.
+// It needs its input, so it fires if there is a value.
 struct Store final : Handler {
   LogWriter writer;
   Input<Tensor> in{*this, "in"};

@@ -18,7 +18,7 @@ using namespace millrace::test;
 
 namespace {
 
-// What handlers wait for, and what a run said.
+// A place where handlers wait, and the lines that a run said.
 struct Place {
   std::mutex mutex;
   std::condition_variable changed;

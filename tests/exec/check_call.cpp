@@ -161,7 +161,7 @@ struct TakesCountedThings final : Handler {
   void process(Tick&, Cpu&) {}
 };
 
-// What `modify` gives when it is asked again, in place or not.
+// Asks `modify` a second time, in place or not.
 struct Twice final : Handler {
   Input<Tensor> in{*this, "in"};
   Output<Tensor> out{*this, "out", in_place(in)};

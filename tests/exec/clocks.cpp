@@ -87,7 +87,7 @@ const EdgeReport& edge_of(const Report& report, const std::string& from, const s
   throw std::invalid_argument("no edge " + from + " → " + to);
 }
 
-// What a queue that drops gives to each tick of its reader, if values come in and ticks take at their media times.
+// The values that a queue that drops gives to each tick, if values come and ticks take them at their media times.
 struct Modelled {
   std::vector<int64_t> taken; // by tick; kEmpty: none
   uint64_t queue_full = 0, end = 0;
@@ -481,8 +481,8 @@ Pipeline row_of_latest(int handlers) {
   return p;
 }
 
-// Of 100 ticks, what they took: of the processors or of the clock, whichever is less. A process that has to wait for a
-// processor takes more of the clock, idle processors more of the other.
+// The time of 100 ticks, by the processors or by the clock, whichever is less. A process that has to wait for a
+// processor takes more by the clock; idle processors take more by the other.
 double seconds_of_row(const Pipeline& row, uint32_t workers) {
   const auto begin = std::chrono::steady_clock::now();
   const std::clock_t begin_processors = std::clock();

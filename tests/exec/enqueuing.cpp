@@ -191,7 +191,7 @@ TEST_CASE("4.5: where it cannot be captured, a region runs on streams and says w
   CHECK(messages[0] == "warning h0 and 1 more run on streams: told to fail");
 }
 
-// What a device is told to do while bodies are measured, as far as it has to do with that: one tick in 64, the first.
+// The calls that a device gets because bodies are measured: one tick in 64, the first.
 struct Watched {
   std::vector<std::string> calls;
   Ran result;
@@ -206,7 +206,7 @@ struct Watched {
     };
     result = test::run(std::move(pipeline), setup);
   }
-  // What there was from each hold to the let go that belongs to it: "begin body h0 end".
+  // The calls from each hold to the let go that belongs to it: "begin body h0 end".
   std::vector<std::string> held() const {
     std::vector<std::string> all;
     bool holds = false;

@@ -40,7 +40,7 @@ struct Flaky final : Handler {
   }
 };
 
-// What comes and what is added to it: both must be there.
+// Adds its two inputs; both must be there.
 struct Sums final : Handler {
   Input<Tensor> a{*this, "a"};
   Input<Tensor> b{*this, "b", optional};

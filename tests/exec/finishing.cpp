@@ -21,8 +21,8 @@ namespace {
 
 using namespace enqueued;
 
-// What finish() saw, by handler, in the order of its calls. It looks at the bytes as well, past the host: they must be
-// there.
+// The values that finish() saw, by handler, in the order of its calls. It looks at the bytes as well, past the host:
+// they must be there.
 int64_t peek(const TensorView& view) { return *static_cast<const int64_t*>(where_device_works(view.data())); }
 std::mutex notes_mutex;
 std::map<std::string, std::vector<Seen>> notes;

@@ -26,7 +26,7 @@ namespace millrace::test {
 
 namespace {
 
-// What a hop of the plan is on the device that copies over it.
+// Gives the device that copies over a hop the times that the plan has for it.
 void join(const plan::Hop& hop, device::SimOptions& sim) {
   const auto latency_ns = static_cast<int64_t>(hop.price.copies() ? hop.price.latency_us * 1000 : 0);
   const double per_byte = hop.price.us_per_byte.back();
@@ -145,7 +145,7 @@ const plan::Plan& Compiled::plan() const { return parts_->plan; }
 device::VirtualTime& Compiled::time() { return parts_->time(); }
 
 exec::NewStream Compiled::stream_for(const graph::Graph& written, uint32_t clock, const std::string& name,
-                                     const Params& fields, std::function<void(const Error*)> done) const {
+                                     const Params& fields, exec::StreamDone done) const {
   graph::Stream stream;
   stream.name = name;
   for (const auto& [field, text] : fields) stream.fields.push_back({field, text, {}, {}});

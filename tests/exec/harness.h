@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "device/sim/faults.h"
+#include "exec/new_stream.h"
 #include "exec/run_options.h"
 #include "observe/report.h"
 #include "pipeline.h"
@@ -26,8 +27,7 @@ struct SimOptions;
 } // namespace millrace::device
 namespace millrace::exec {
 class Run;
-struct NewStream;
-} // namespace millrace::exec
+}
 namespace millrace::plugin {
 class CallWatch;
 }
@@ -41,8 +41,8 @@ struct Setup {
   bool adversarial = false;
   uint64_t seed = 1;
   device::SimFaults faults;
-  // Of cuda:N, which are simulated devices whose bodies enqueue: nothing runs there before somebody who waits makes it,
-  // in an order that the seed gives. `gpu` may say otherwise.
+  // The faults of cuda:N, which are simulated devices whose bodies enqueue. Nothing runs there before somebody who
+  // waits makes it, in an order that the seed gives. `gpu` may say otherwise.
   device::SimFaults gpu_faults;
   std::function<void(device::SimOptions&)> gpu = [](device::SimOptions&) {};
   // Set: makes cuda:N instead, in the order of the plan's domains.
@@ -67,7 +67,7 @@ struct Ran : Result {
   std::vector<Seen> seen(const std::string& name) const { return log->at(name); }
   // For a run that may end before anybody writes to the name. Throws where no handler would have.
   std::vector<Seen> seen_if_any(const std::string& name) const { return log->all().at(name); }
-  // What the report says of it; throws where there is no such handler.
+  // Its part of the report; throws if there is no such handler.
   const HandlerReport& handler(const std::string& name) const;
   // By name; empty where a handler was never called.
   std::map<std::string, std::vector<Seen>> all_seen() const { return log->all(); }
@@ -85,7 +85,7 @@ class Compiled : public PlanView {
   std::vector<Seen> seen(const std::string& name) const;
   // The handlers of a stream that is to come into that place, made as a program makes them.
   exec::NewStream stream_for(const graph::Graph& written, uint32_t clock, const std::string& name, const Params& fields,
-                             std::function<void(const Error*)> done) const;
+                             exec::StreamDone done) const;
   bool lost_a_device() const;
   device::Device& device(const std::string& domain) const;
   const plan::Plan& plan() const;
@@ -102,11 +102,11 @@ Ran run(Pipeline pipeline, const Setup& setup = {});
 // The code that a run is refused with before it starts; 0 where it is not.
 int code_of(Pipeline pipeline, const Setup& setup = {});
 
-// Where the bytes are that the host sees at this address: of simulated devices of any Compiled that lives, where the
-// host may not read them. For tests that look at what a device holds.
+// The true address of bytes that the host sees at this one and may not read: of a simulated device of any Compiled that
+// lives. For tests that look into the memory of a device.
 const void* where_device_works(const void* address);
 
-// What was dropped on an edge for this cause.
+// The number of values that were dropped on an edge for this cause.
 uint64_t dropped(const EdgeReport& edge, const std::string& cause);
 
 // Copies that a run made from one domain to another; "" is any.

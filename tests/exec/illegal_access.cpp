@@ -15,7 +15,7 @@ using namespace millrace::test;
 
 namespace {
 
-// Where the host sees the bytes of what `Leak` made: nothing that a handler is told, so it takes it from the runtime.
+// The bytes that `Leak` made, as the host sees them. No handler is told this address, so it is taken from the runtime.
 std::atomic<const uint8_t*> leaked{nullptr};
 
 struct Leak final : Handler {

@@ -259,7 +259,7 @@ TEST_CASE("a tick under free begins when its source is asked, as the prediction 
     const Ran result = run(p, setup);
     REQUIRE(result.ok);
     REQUIRE(path_to(result.report, "sink").sampled == 20);
-    // What a thread of its own has read before the tick is no part of it.
+    // The time of a thread that has read a value before the tick is no part of it.
     const double p50_us = path_to(result.report, "sink").p50_us,
                  predicted_us = path_to(result.report, "sink").predicted_us;
     CHECK((p50_us >= 5000) == !waits);

@@ -60,7 +60,7 @@ class Copies {
  private:
   const Firing& firing(const plan::Step& step, uint64_t tick) const { return expected_.firings.at(step.name)[tick]; }
 
-  // Whether the output has a value, or `perhaps`: whether one may have been issued.
+  // True if the output has a value; with `perhaps`, if one may have been issued.
   bool there(uint32_t output, uint64_t tick, bool perhaps) const {
     const plan::Output& out = plan_.outputs[output];
     const plan::Step& step = plan_.steps[out.step];
@@ -135,7 +135,7 @@ class AfterLoss {
  public:
   AfterLoss(const Sample& sample, const Expected& expected) : graph_(sample.pipeline.graph), expected_(expected) {}
 
-  // What is wrong, in words.
+  // Says in words what is wrong.
   std::string wrong(const Outcome& outcome) const {
     for (const graph::Handler& handler : graph_.handlers) {
       const auto log = outcome.logs.find(handler.name);

@@ -372,7 +372,7 @@ TEST_CASE("7.9: any node of a row but the home may die: the others go on, and en
       CHECK(ran.seen("recorder").size() == static_cast<size_t>(count));
       const bool is_read_by_dead = !row.comes_back && nodes.death->node + 1 == row.names.size();
       if (is_read_by_dead) return;
-      // Whoever reads the camera's own ticks beside the row's goes on with them, soon after the death is known.
+      // A reader of the camera's own ticks beside the row's goes on with them, soon after the death is known.
       const int64_t known_tick = (nodes.death->at_ns + nodes.death->told_after_ns) / (10 * kMs) + 10;
       std::vector<bool> seen_after(static_cast<size_t>(count));
       for (const Seen& seen : ran.seen("overlay")) {

@@ -349,7 +349,7 @@ Pipeline gappy_apart(const std::vector<std::string>& types, const Subprocess& ap
   return p;
 }
 
-// What stands still is told, and ends the test in words.
+// A run that stands still says so, and ends the test in words.
 Ran run_to_its_end(const Pipeline& pipeline, Setup setup) {
   std::string said;
   std::atomic<exec::Run*> live{nullptr};

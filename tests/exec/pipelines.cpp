@@ -136,7 +136,7 @@ TEST_CASE("6b: tracker, delayed loop through a device that is silent on some tic
       for (const Seen& seen : log) CHECK(seen.values[0] == seen.values[1] + 100);
       if (expected.empty()) expected = log;
       CHECK(log == expected);
-      // What the tracker says at tick i: i × 1000 + detection, where the detection is i × 1000 + the tracker's last.
+      // The tracker's value at tick i: i × 1000 + detection, where the detection is i × 1000 + the tracker's last.
       int64_t tracker = 0;
       for (int64_t i = 0; i < 30; ++i) {
         tracker = i * 1000 + (i % 4 == 3 ? 999 : i * 1000 + tracker);

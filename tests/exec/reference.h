@@ -1,12 +1,12 @@
-// What a graph of test handlers gives under `free`, by the rules alone: one tick after another, one handler after
-// another, with neither plan nor memory nor threads. The executor is compared with it.
+// Computes the values of a graph of test handlers under `free`, by the rules alone: one tick after another, one handler
+// after another, without a plan, memory or threads. The executor is compared with it.
 #pragma once
 
 #include "harness.h"
 
 namespace millrace::test {
 
-// What a handler did at a tick.
+// One call of a handler at a tick.
 struct Firing {
   bool called = false;
   bool gave = false;    // a value

@@ -46,7 +46,7 @@ class LogListener {
     log_ = nullptr;
     return lines_;
   }
-  // Whose text begins so.
+  // The lines whose text begins with these words.
   std::vector<nlohmann::json> about(const std::string& beginning) {
     std::vector<nlohmann::json> found;
     for (const nlohmann::json& record : heard())

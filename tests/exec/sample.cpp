@@ -236,7 +236,7 @@ uint64_t failing_tick(const std::string& what) {
   return at == std::string::npos ? 0 : std::strtoull(what.c_str() + at + key.size(), nullptr, 10);
 }
 
-// What was seen before the tick that failed.
+// Takes the values that were seen before the tick that failed.
 void take_logs(const Sample& sample, std::map<std::string, std::vector<Seen>>& seen, Outcome& outcome) {
   for (const std::string& name : logs_of(sample)) {
     std::vector<Seen> log = outcome.refused == 0 ? std::move(seen.at(name)) : std::vector<Seen>();

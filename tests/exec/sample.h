@@ -53,7 +53,7 @@ struct Way {
   bool quick = false;               // the plan is told that every handler takes a microsecond: copies are packed
 };
 
-// What a run left behind, as far as the rules promise it.
+// The result of a run, as far as the rules promise it.
 struct Outcome {
   int refused = 0; // the code of a refusal: by compile, or where there is no memory
   bool ok = true;
@@ -75,7 +75,7 @@ Outcome try_run(const Sample& sample, const Way& way, const Nodes& nodes);
 using RunOverNodes = std::function<Ran(const Pipeline&, const Setup&, uint64_t& parcels)>;
 Outcome try_run(const Sample& sample, const Way& way, const RunOverNodes& run);
 
-// Where the second differs from the first, in words; "" where it does not.
+// The first difference between the two, in words; "" if there is none.
 std::string difference(const Outcome& expected, const Outcome& outcome);
 // The same, where the first is what the rules say.
 std::string difference_to_the_rules(const Sample& sample, const Expected& expected, Outcome outcome);

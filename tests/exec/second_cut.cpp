@@ -34,7 +34,7 @@ std::string segments(const Report& report) {
   return all;
 }
 
-// Whether a log has the ticks from 0 on, without a gap and in order.
+// True if a log has the ticks from 0 on, without a gap and in order.
 bool is_whole(const std::vector<Seen>& log, size_t count) {
   for (size_t i = 0; i < log.size(); ++i)
     if (log[i].index != i) return false;

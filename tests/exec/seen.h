@@ -1,4 +1,4 @@
-// What the handlers of a test saw, by the name that each writes to.
+// Logs of values for tests: each handler of a test writes the values that it saw to a log under a name.
 #pragma once
 
 #include <millrace/handler.h>
@@ -12,8 +12,9 @@
 
 namespace millrace::test {
 
-// What a sink saw at one tick: one value a connected input; kEmpty where it was empty.
+// Stands for the value of an input that was empty.
 inline constexpr int64_t kEmpty = INT64_MIN;
+// The values of one tick as a sink saw them, one for each connected input.
 struct Seen {
   uint64_t index;
   int64_t media_time_ns;
@@ -28,8 +29,8 @@ inline void write_one(const Output<Tensor>& out, Tick& tick, int64_t value) {
 }
 inline int64_t read_one(const TensorView& view) { return view.elements<int64_t>()[0]; }
 
-// What the handlers of one run saw, by the name in their `log` parameter. Each Compiled has one of its own, so no run
-// sees what another one wrote. Any thread may write and read.
+// The values that the handlers of one run saw, by the name in their `log` parameter. Each Compiled has a log of its
+// own, so no run sees the values of another one. Any thread may write and read.
 class ValueLog {
  public:
   // A handler of the run writes to this name, so that it may be asked for.

@@ -77,7 +77,7 @@ using namespace millrace;
 
 constexpr uint64_t kWarm = 1'000, kSteady = 20'000;
 
-// What the child tells its parent, in memory that both see.
+// The results that the child gives its parent, in memory that both see.
 struct Findings {
   uint64_t allocations, locks, ticks;
   bool steady_reached, ended;

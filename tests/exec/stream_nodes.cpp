@@ -195,7 +195,7 @@ class DrawnStreams {
       const std::string more = type == "t.relay" && one_in(2) ? ", silent_every: 4"
                                : type == "t.late"             ? ", after: 3"
                                                               : "";
-      // What is owed in gaps of an input has tests of its own (2.4).
+      // Results that are owed in gaps of an input have tests of their own (2.4).
       handler(name, type, "input: " + (type == "t.late" ? "source" : one_of(templates_)) + more + log);
     } else {
       std::string inputs = one_of(templates_);

@@ -12,7 +12,7 @@ using namespace millrace::test;
 
 namespace {
 
-// What a handler was told of its ticks.
+// The infos of the ticks that a handler saw.
 std::vector<mr_tick_info> tick_infos;
 
 struct RecordsTickInfo final : Handler {

@@ -18,7 +18,7 @@ using namespace millrace::test;
 
 namespace {
 
-// Where f.gate waits.
+// A gate at which f.gate waits.
 struct FailureGate {
   std::mutex mutex;
   std::condition_variable changed;
@@ -51,7 +51,7 @@ const mr_plugin& told_plugin() {
   return plugin;
 }
 
-// What a run told: "MR0601 at tick 7 of clock 0". Any thread.
+// The failures that a run told: "MR0601 at tick 7 of clock 0". Any thread.
 class Told {
  public:
   void listen(exec::RunOptions& options) {

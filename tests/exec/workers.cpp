@@ -106,8 +106,8 @@ TEST_CASE("4.2: a worker that has learned when a device ends looks by itself, an
   constexpr int64_t kLearning = 10;
   DeviceWait waiting([](uint64_t) { return 16 * kMs; });
   check_all_there(waiting.run());
-  // Where others take the processor a tick may end later than was learned, and it is asked. Who does not look by itself
-  // asks on every tick.
+  // If others take the processor, a tick may end later than was learned, and the device is asked. A waiter that does
+  // not look by itself asks on every tick.
   CHECK(std::count(waiting.watched.begin() + kLearning, waiting.watched.end(), true) <=
         (kRunTicks - kLearning) * 3 / 4);
 }

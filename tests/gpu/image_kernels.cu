@@ -30,8 +30,8 @@ int distance_or_spill(const Picture& made, const Picture& wanted) {
   return padding_holds(kPoison, made.view()) ? distance(made.view(), wanted.view()) : 256;
 }
 
-// What a kernel made of a poisoned picture. What it did not write stays poison, and is unlike what random pictures
-// give.
+// The picture that a kernel made of a poisoned one. Bytes that it did not write stay poison, unlike those of random
+// pictures.
 template <class Launch>
 Picture made_by(GpuPicture& target, const Launch& launch) {
   const GpuStream stream;

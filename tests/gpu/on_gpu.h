@@ -14,7 +14,7 @@
 
 namespace millrace::handlers {
 
-// What a test fills memory with that a kernel has to write.
+// Fills memory that a kernel has to write.
 inline constexpr uint8_t kPoison = 0xdb;
 
 inline void checked(cudaError_t error, const char* call) {

@@ -45,7 +45,7 @@ class TwinPicture {
   explicit TwinPicture(const ImageView& from)
       : image_(from.value().as.image), bytes_(from.data(), static_cast<size_t>(from.header().extent_bytes)) {}
   gpu::DevicePicture device() const { return {image_, static_cast<uint8_t*>(bytes_.data())}; }
-  // What the device made of it, into a picture of the same layout.
+  // Copies the result from the device into a picture of the same layout.
   void download(const ImageSpan& to) const {
     const std::vector<uint8_t> bytes = bytes_.download();
     std::memcpy(to.data(), bytes.data(), bytes.size());

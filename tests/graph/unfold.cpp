@@ -126,7 +126,7 @@ TEST_CASE("items are a map, a list or the files that a pattern finds, and come b
   CHECK(names("[ { path: a.avi }, { path: b.avi, name: hall }, yard ]") == Texts{"0 a.avi", "hall b.avi", "yard"});
   const std::string found = (folder / "").string();
   CHECK(names("{ glob: \"" + found + "*.avi\" }") == Texts{"a_1 " + found + "a 1.avi", "b " + found + "b.avi"});
-  // Whatever files are called, each gets a name of its own that a stream may have.
+  // Each file gets a name of its own that a stream may have, however it is called.
   const std::filesystem::path other = std::filesystem::path(MILLRACE_BINARY_DIR) / "films [1] {x} %d";
   std::filesystem::remove_all(other);
   std::filesystem::create_directories(other);

@@ -47,7 +47,7 @@ std::string told(const files::path& path, int& code) {
 } // namespace
 
 TEST_CASE("each wrong pipeline is refused in exactly the words that are kept beside it") {
-  // What was said is left in the build folder, so that a wanted change of words is a copy.
+  // The words are left in the build folder, so that a wanted change of them is a copy.
   const files::path said = files::path(MILLRACE_BINARY_DIR) / "wrong";
   files::create_directories(said);
   std::set<int> codes;

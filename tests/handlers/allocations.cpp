@@ -35,7 +35,7 @@ using millrace::testing::Value;
 
 namespace {
 
-// What stands between the handler under test and the test around it: both allocate, and only one is counted.
+// These stand between the handler under test and the test around it: both allocate, and only one is counted.
 mr_status (*real_process)(void*, mr_tick*) = nullptr;
 const mr_host* real_host = nullptr;
 

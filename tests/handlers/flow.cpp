@@ -21,7 +21,7 @@ constexpr int64_t kSecondNs = 1'000'000'000;
 
 mr_input input_of(const Value& value) { return value ? mr_input{&value.raw(), value.data()} : mr_input{}; }
 
-// Which of the first `count` ticks flow.rate hands on; `rate` values a second come.
+// Those of the first `count` ticks that flow.rate hands on; `rate` values a second come.
 std::set<uint64_t> kept(TableTest& rate, int64_t period_ns, uint64_t count) {
   std::set<uint64_t> ticks;
   rate.period_ns(period_ns);

@@ -37,7 +37,7 @@ void over_tiles(const ImageView& target, uint32_t tile_width, uint32_t tile_heig
     for (uint32_t x = 0; x < target.width(); x += tile_width) body(x, y);
 }
 
-// What is the same already is copied by another kernel.
+// Another kernel copies pictures that need no conversion.
 void check_conversion(Pixel from, Pixel to, std::pair<uint32_t, uint32_t> size, uint32_t source_tag,
                       uint32_t target_tag) {
   if (from == to && source_tag == target_tag) return;

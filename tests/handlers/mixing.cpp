@@ -24,7 +24,7 @@ Value numbers(std::vector<int64_t> elements) {
 }
 int64_t first_of(const Result& result) { return result.tensor("out").elements<int64_t>()[0]; }
 
-// What test.mix makes of one tick with these inputs.
+// The value that test.mix makes of one tick with these inputs.
 int64_t mixed(const std::vector<Value>& inputs) {
   TableTest mix(builtin("test.mix"));
   for (uint32_t i = 0; i < inputs.size(); ++i) mix.input("in", inputs[i], i);

@@ -35,7 +35,7 @@ inline Picture random_picture(Pixel pixel, uint32_t width, uint32_t height, uint
   return picture;
 }
 
-// Whether all bytes in use are equal; what the padding holds does not matter.
+// True if all bytes in use are equal. The padding may differ.
 inline bool same_pixels(const ImageView& a, const ImageView& b) {
   if (a.pixel() != b.pixel() || a.width() != b.width() || a.height() != b.height()) return false;
   for (uint32_t plane = 0; plane < a.plane_count(); ++plane)
@@ -55,7 +55,7 @@ inline int distance(const ImageView& a, const ImageView& b) {
   return worst;
 }
 
-// Whether all bytes between the rows still hold this value.
+// True if all bytes between the rows still hold this value.
 inline bool padding_holds(uint8_t value, const ImageView& picture) {
   for (uint32_t plane = 0; plane < picture.plane_count(); ++plane)
     for (uint32_t y = 0; y < picture.rows(plane); ++y) {

@@ -12,7 +12,7 @@ struct PixelShape {
   uint32_t width, height, aspect_num, aspect_den;
 };
 
-// What a handler makes of a picture of this shape; the plan's word and the value's have to agree.
+// The shape that a handler makes of a picture of this one; the plan's word and the value's have to agree.
 PixelShape made_by(const std::string& type, std::initializer_list<testing::Setting> settings, const PixelShape& from) {
   testing::TableTest test(builtin(type), settings);
   testing::Value picture = testing::image(Pixel::rgb8, from.width, from.height, [](auto, auto, auto) { return 9u; });

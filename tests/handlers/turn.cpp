@@ -23,7 +23,7 @@ constexpr Turn kTurns[] = {Turn::horizontal, Turn::vertical,  Turn::both,      T
 const std::pair<uint32_t, uint32_t> kTurnSizes[] = {{1, 1},  {1, 9},   {7, 1},   {5, 3},
                                                     {16, 4}, {22, 33}, {67, 40}, {131, 35}};
 
-// Which source sample the target's (x, y) is, in a plane of this size.
+// The source sample that becomes the target's (x, y), in a plane of this size.
 std::pair<uint32_t, uint32_t> origin(Turn turn, uint32_t x, uint32_t y, uint32_t width, uint32_t height) {
   switch (turn) {
     case Turn::horizontal: return {width - 1 - x, y};

@@ -196,7 +196,7 @@ std::string film_of(const Kind& kind) {
   return path;
 }
 
-// What FFmpeg decodes in memory of its own, on one thread.
+// The pictures that FFmpeg decodes in memory of its own, on one thread.
 const std::vector<std::string>& reference(const Kind& kind) {
   static std::map<std::string, std::vector<std::string>> all;
   std::vector<std::string>& pictures = all[kind.name];
@@ -304,7 +304,7 @@ TEST_CASE("pictures that do not fit the blocks, or are of another size or format
     std::unique_ptr<Lender> lender; // outlives the decoder
     Decoder decoder(film.input().stream(), {2, ""}, film.log());
     const uint64_t bytes = decoder.block_bytes(Pixel::i420, kWide, kHigh);
-    // What H.264 writes of a picture, of 112 rows, is a little less than what is asked for.
+    // H.264 writes 112 rows of a picture, a little less than it asks for.
     lender = std::make_unique<Lender>(8, c.bytes_less ? uint64_t{kWide} * kHigh * 3 / 2 : bytes);
     decoder.work_in(lender.get(), c.pixel, c.width, c.height);
     const Decoded decoded = film.play(decoder, lender.get());

@@ -28,7 +28,7 @@ std::vector<testing::LogLine> write_film(testing::TableTest& writer, Pixel pixel
 // `count` pictures at 25 a second.
 std::vector<Timed> even_times(int count, double period_ms = 40);
 
-// What ffprobe says of a file's pictures.
+// The pictures of a file, as ffprobe sees them.
 struct Probed {
   std::map<std::string, std::string> stream; // codec_name, pix_fmt, color_space, …
   double start = 0, duration = 0;            // of the file, in seconds

@@ -38,7 +38,7 @@ std::string fragmented() {
   return bytes_of(path);
 }
 
-// What video.file says of a film that it plays to its end.
+// The warnings of video.file about a film that it plays to its end.
 std::string warnings_of(const std::string& film, const char* on_damage = "skip") {
   const std::string path = scratch("boxes-played.mp4");
   put_bytes(path, film);

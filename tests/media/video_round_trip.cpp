@@ -32,7 +32,7 @@ uint32_t row_bytes(const ImageView& picture, uint32_t plane) {
   return plane == 0 ? picture.width() * bytes_per_pixel(picture.pixel()) : (picture.width() + 1) / 2;
 }
 
-// Of planar formats and those of one plane.
+// Takes planar formats and those of one plane.
 bool is_same(const ImageView& a, const ImageView& b) {
   if (a.pixel() != b.pixel() || a.width() != b.width() || a.height() != b.height()) return false;
   for (uint32_t p = 0; p < a.plane_count(); ++p) {

@@ -654,7 +654,7 @@ TEST_CASE("sound is copied beside the pictures, packet by packet, cut to their t
                      "sed 's/.*, *//' | head -40 | tail -30");
   };
   CHECK(hash(folder / "a.mkv") != "");
-  // What the container takes is copied, and what its muxer refuses is refused before the first picture.
+  // A track that the container takes is copied; one that its muxer refuses is refused before the first picture.
   const std::string flac = folder / "flac.mkv";
   output_of("ffmpeg -nostdin -v error -y -f lavfi -i sine=duration=3 -c:a flac '" + flac + "' && echo made");
   TableTest into_mp4(handler_type("video.writer"), {{"path", folder / "flac.mp4"}, {"sound", flac}});

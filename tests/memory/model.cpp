@@ -43,7 +43,7 @@ constexpr uint64_t kUnderWayMax = 64; // commands of a stream: what is compared 
 
 using Bytes = std::vector<unsigned char>;
 
-// What a buffer must hold, and which devices had a hand in it: bit d for device d. One that failed makes it void.
+// The bytes of a buffer, and the devices that had a hand in them: bit d for device d. One that failed makes them void.
 struct Content {
   Bytes bytes;
   unsigned made_by = 0;
@@ -58,14 +58,14 @@ struct Buffer {
   std::shared_ptr<Content> content; // null: on the host, not written yet
   Fence written;
   std::vector<Fence> reads; // since then
-  // What the last write waited for on another device. One that fails lets go of its fences without having waited, so
-  // that they order nothing.
+  // The fences of another device for which the last write waited. A device that fails lets go of its fences without
+  // having waited, so that they order nothing.
   std::vector<Fence> elsewhere;
 };
 
 struct World;
 
-// What a body is to do. It looks at what is there before it writes.
+// The work of a body. It looks at what is there before it writes.
 struct Body {
   World* world = nullptr;
   std::byte* address = nullptr;
@@ -165,7 +165,7 @@ struct World {
   std::byte* body_address(const Buffer& buffer) { return devices[buffer.home - 1]->body_address(data(buffer)); }
   device::Access access_to(const Buffer& buffer, bool writes) const { return {data(buffer), capacity, writes}; }
 
-  // What nobody has written is poison on a device.
+  // Bytes that nobody has written are poison on a device.
   Buffer taken(memory::Block& block, size_t home) {
     Buffer buffer;
     buffer.block = &block;
@@ -313,7 +313,7 @@ struct World {
     Buffer* buffer = any(0);
     if (!buffer || !buffer->content) return false;
     wait_on_host(buffer->written);
-    // Who sees the fence done, and then the devices in order, has the right bytes.
+    // A reader that sees the fence done, and then the devices in order, has the right bytes.
     if (void_by_now(*buffer->content)) return true;
     REQUIRE(std::memcmp(buffer->block->data, buffer->content->bytes.data(), capacity) == 0);
     buffer->content->made_by = 0; // whatever becomes of the devices

@@ -81,7 +81,7 @@ class VirtualDisplay {
   std::string name_;
 };
 
-// Whether the condition holds before our patience ends.
+// True if the condition holds before our patience ends.
 template <class Condition>
 bool comes_true(const Condition& condition) {
   const auto end = std::chrono::steady_clock::now() + kPatience;

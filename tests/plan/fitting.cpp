@@ -104,7 +104,7 @@ TEST_CASE("3.2: room for another cut is given up before a tick in flight is") {
 
 TEST_CASE(
     "3.2: ticks in flight are lowered for a device's memory too, and below the least it is refused with its sum") {
-  // What came up and what relay makes: two rings of 512 bytes on the device.
+  // The copy that came up and the output of relay: two rings of 512 bytes on the device.
   Pipeline p("t.count name=source ! t.relay name=relay device=sim:0 ! t.sink name=sink log=none");
   p.clock(graph::ClockMode::free, 0, 1, 8);
   p.graph.clocks[0].in_flight_least = 1;

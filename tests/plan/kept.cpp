@@ -15,7 +15,7 @@ using namespace millrace::test;
 
 namespace {
 
-// What the handlers below saw; one run at a time.
+// Counts of the handlers below; one run at a time.
 std::atomic<int64_t> begun{0}, finished{0}, apart_min{0}, apart_max{0};
 std::mutex seen_mutex;
 std::map<std::string, std::vector<std::thread::id>> threads;
@@ -198,7 +198,7 @@ TEST_CASE("1.5: no more ticks are begun and not done than the window has, and wi
       REQUIRE(compiled.window("late") <= in_flight + 8);
       REQUIRE(compiled.run().ok);
       CHECK(finished == 400);
-      // What owes has a window of its own, and a value waits at its gate.
+      // A handler that owes has a window of its own, and a value waits at its gate.
       CHECK(apart_max <= in_flight + 1 + in_flight + 8);
       CHECK(apart_min >= 8); // the eight that late owes
     }

@@ -36,7 +36,7 @@ constexpr uint64_t pixel_bits(uint32_t mask) {
   return bits;
 }
 
-// What the second input of a `pair` takes, and what a `turn` makes.
+// The formats that the second input of a `pair` takes, and that a `turn` makes.
 constexpr uint32_t next_mask(uint32_t mask) { return mask % (kMasks - 1) + 1; }
 
 template <uint32_t kMask>

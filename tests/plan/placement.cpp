@@ -78,7 +78,7 @@ void each_placement(const Prices& prices, const Each& each) {
   }
 }
 
-// What the first word of the order is for this problem: what two placements are compared by.
+// The number by which two placements of this problem are compared first.
 double goal(const Prices& prices, const Score& score) {
   return prices.period_us == 0 ? score.load_us : score.overload > 0 ? 1e6 * score.overload : score.latency_us;
 }

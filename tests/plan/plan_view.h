@@ -84,7 +84,7 @@ class PlanView {
  public:
   explicit PlanView(const plan::Plan& plan) : plan_(&plan) {}
 
-  // What `millrace plan` prints.
+  // The text that `millrace plan` prints.
   std::string text() const;
   size_t count_of(const std::string& words) const; // in it
   // Its first line with these words.
@@ -101,7 +101,7 @@ class PlanView {
   std::vector<ClockView> clocks() const;
   size_t pace_count() const;
 
-  // Of a handler.
+  // Questions about a handler.
   std::string type(const std::string& handler) const;
   std::string place(const std::string& handler) const; // its domain
   std::string reason(const std::string& handler) const;
@@ -117,7 +117,7 @@ class PlanView {
   // Two handlers read one output by their first inputs.
   bool read_the_same(const std::string& one, const std::string& other) const;
 
-  // Of its pace.
+  // Questions about its pace.
   uint32_t window(const std::string& handler) const;
   uint32_t room(const std::string& handler) const;
   uint32_t slots(const std::string& handler) const;
@@ -127,7 +127,7 @@ class PlanView {
   bool gated_by(const std::string& handler, const std::string& other) const;
   GateView gate(const std::string& handler) const;
 
-  // Of an output; without a name the first one.
+  // Questions about an output; without a name it is the first one.
   RingView ring(const std::string& handler, const std::string& output = "") const;
   std::vector<RingView> rings() const;
   bool owns_memory(const std::string& handler) const;
@@ -136,14 +136,14 @@ class PlanView {
   bool packed(const std::string& handler) const;
   mr_format format(const std::string& handler) const;
 
-  // What runs together.
+  // Steps that run together.
   std::vector<SegmentView> all_segments() const;
   SegmentView segment(const std::string& handler) const;
   // The handlers of each segment, joined by spaces, in the plan's order; steps of the runtime are left out.
   std::vector<std::string> segments() const;
   std::vector<RegionView> regions() const;
 
-  // What crosses between domains.
+  // Values that cross between domains.
   std::vector<CopyView> copies() const;
   // "cpu → sim:0" for each copy, sorted.
   std::vector<std::string> hops() const;

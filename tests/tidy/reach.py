@@ -9,7 +9,7 @@ import posixpath
 import re
 
 FOLDERS = ("runtime", "handlers", "plugins", "tests", "examples")
-INCLUDE = re.compile(r'^\s*#\s*include\s*[<"]([^">]+)[">]', re.MULTILINE)
+INCLUDE = re.compile(r'(?m)^\s*#\s*include\s*([<"])([^>"]+)[>"]')
 # Where the build looks for headers, beside the file's own folder.
 SEARCHED = ("runtime", "runtime/include", "", "tests", "handlers", "plugins")
 WEIGHTS = "tests/tidy/header_weights.txt"
@@ -29,7 +29,7 @@ def include_graph(source):
                 return path
         return None
 
-    return {file: {path for name in INCLUDE.findall(code) if (path := found(file, name))} for file, code in text.items()}
+    return {file: {path for _, name in INCLUDE.findall(code) if (path := found(file, name))} for file, code in text.items()}
 
 
 def files_that_reach(graph):

@@ -138,6 +138,8 @@ std::vector<int> m::orphan(int a) { return {a}; }
         self.assertIn("add.cpp:3: a comment begins with its subject, not with 'Whether'", found)
         self.assertIn("add.cpp:4: a comment begins with its subject, not with 'of'", found)
         self.assertEqual(found.count("begins with its subject"), 2)
+        self.write("tests/memory/add.cpp", HEAD + "\n// Whether it adds.\nint add(); // of two\n")
+        self.assertEqual(self.complaints().count("tests/memory/add.cpp:"), 1)
 
     def test_with_a_path_of_one_machine_is_refused(self):
         self.write("docs/guide.md", "Run it in /home" + "/me/millrace.\n")

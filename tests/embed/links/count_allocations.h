@@ -5,7 +5,7 @@
 
 namespace millrace::test {
 
-// Of all threads. With sanitizers, which have an operator new of their own, 0.
+// The sum over all threads. Sanitizers have an operator new of their own: with them it is 0.
 uint64_t allocations_so_far();
 
 } // namespace millrace::test

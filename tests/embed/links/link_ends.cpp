@@ -122,7 +122,7 @@ TEST_CASE("7.6: large values go from block to block: what a session copies does 
     CHECK(nodes.parcels() == 60);
     copied[large] = nodes.bytes_copied();
   }
-  // Of each value at most what was read with the record before it (net/limits.h, kInboxBytes).
+  // A value has at most the bytes that were read with the record before it (net/limits.h, kInboxBytes).
   CHECK(copied[true] <= 60 * net::kInboxBytes);
   CHECK(copied[true] < 2 * copied[false] + 60 * net::kInboxBytes);
 }

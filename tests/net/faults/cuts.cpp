@@ -29,7 +29,7 @@ Outage cut(Line& line, Pair& pair, const char* stroke, int64_t away_ns) {
   return {begun_ns, line.begin("clear")};
 }
 
-// Where the time of a slow recovery went, in ms after the line was back.
+// The parts of the time of a slow recovery, in ms after the line was back.
 std::string describe(const Pair& pair, const Outage& outage, double flows_ms) {
   std::string text = "away for " + std::to_string(outage.ns() / kMillisecond) + " ms";
   for (const Events::Told& told : pair.left->events.told()) {

@@ -10,7 +10,7 @@ namespace mr = millrace;
 
 namespace {
 
-// What the liars have in common: a gray picture in, one of the same size out.
+// The liars take a gray picture and make one of the same size.
 struct Filter : mr::Handler {
   mr::Input<mr::Image> video{*this, "video", mr::pixels({mr::Pixel::gray8})};
   mr::Output<mr::Image> out{*this, "video", mr::like(video)};
