@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <cstddef>
 
+#include "plan/memory.h"
+
 namespace millrace::exec {
 
 namespace {

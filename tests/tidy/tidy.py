@@ -9,7 +9,10 @@ are tested, rooms that have grown into halls, and domains that are told apart by
 each complaint, `file:line: sentence`, and fails if there is one.
 """
 import argparse
+import concurrent.futures
 import fnmatch
+import functools
+import os
 import pathlib
 import re
 import subprocess
@@ -114,6 +117,7 @@ def files_of(source):
 # ---- one file ------------------------------------------------------------------------------------------------------
 
 
+@functools.cache
 def without_comments_and_strings(text):
     """C++ with comments and the contents of literals blanked; lines stay where they are."""
     token = re.compile(r'//[^\n]*|/\*.*?\*/|R"(\w*)\(.*?\)\1"|"(?:[^"\\\n]|\\.)*"|(?<![0-9a-fA-F])\'(?:[^\'\\\n]|\\.)+\'',
@@ -121,6 +125,7 @@ def without_comments_and_strings(text):
     return token.sub(lambda match: re.sub(r"[^\n]", " ", match.group(0)), text)
 
 
+@functools.cache
 def functions(text):
     """(name, first line, last line) of every function of a C++ file, by counting braces.
 
@@ -302,13 +307,15 @@ def check_rooms(path, name):
 
 def check_public_headers(source, compiler):
     include = source / "runtime" / "include"
-    for header in sorted((include / "millrace").glob("*.h")):
-        languages = [["-x", "c++", "-std=c++20"]]
-        if header.name == "abi.h":
-            languages.append(["-x", "c", "-std=c11"])  # the boundary is C
-        for language in languages:
-            command = [compiler, *language, "-fsyntax-only", "-Wall", "-Wextra", "-Werror", "-H", "-I", str(include), "-"]
-            result = subprocess.run(command, input=f'#include "millrace/{header.name}"\n', capture_output=True, text=True)
+
+    def compiled(header, language):
+        command = [compiler, *language, "-fsyntax-only", "-Wall", "-Wextra", "-Werror", "-H", "-I", str(include), "-"]
+        return subprocess.run(command, input=f'#include "millrace/{header.name}"\n', capture_output=True, text=True)
+
+    asked = [(header, ("-x", "c++", "-std=c++20")) for header in sorted((include / "millrace").glob("*.h"))]
+    asked += [(header, ("-x", "c", "-std=c11")) for header, _ in asked if header.name == "abi.h"]  # the boundary is C
+    with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
+        for (header, language), result in zip(asked, pool.map(compiled, *zip(*asked))):
             lines = result.stderr.splitlines()
             if result.returncode:
                 cause = next((line for line in lines if "error:" in line), "?")

@@ -114,9 +114,14 @@ def declarations(code, is_function_head):
         start = position + 1
 
 
+BEFORE_VALUE = re.compile(r"[^;{}=]*")
+CALLED = re.compile(rf"\b({NAME})\s*\(")
+
+
 def is_function(what, code, position):
     """True if the declaration at the position is one of a function of that name."""
-    return re.match(rf"[^;{{}}=]*?\b{what}\s*\(", code[position:]) is not None
+    head = BEFORE_VALUE.match(code, position)[0]
+    return any(word[1] == what for word in CALLED.finditer(head))
 
 
 def check(source, files, strip, functions, is_function_head):
