@@ -30,11 +30,13 @@ struct Candidate {
   const Port *in = nullptr, *out = nullptr;
   std::vector<std::pair<const Port*, Origin>> others; // its other required inputs
 
-  // The best first. An optional input is often for something beside the point, unless the handler is idle without it.
+  // The best first. An optional input is often for something beside the point, unless the handler is idle without it,
+  // and a second output makes a handler one for a special purpose.
   auto rank() const {
     const bool is_purpose = !in->optional() || (in->raw.flags & MR_PORT_IDLE_WITHOUT);
     const bool is_of_tests = info->type.starts_with("test.");
-    return std::tuple(!is_purpose, is_of_tests, others.size(), info->plugin != "millrace", info->type);
+    return std::tuple(!is_purpose, is_of_tests, others.size(), !has_one_output(*info), info->plugin != "millrace",
+                      info->type);
   }
 };
 
