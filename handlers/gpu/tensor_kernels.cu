@@ -1,4 +1,4 @@
-// Kernels of image.normalize and image.patches: one pass from the picture to the tensor.
+// Kernels of image.normalize, image.patches and image.letterbox: one pass from the picture to the tensor.
 //
 // A thread makes two neighbouring pixels in each of two rows. Two neighbours keep a warp's loads close together even if
 // a region shrinks, and let its stores of planar halves fill whole lines. Two rows share the columns' footprints.
@@ -63,6 +63,40 @@ __global__ void __launch_bounds__(kThreads, kBlocksResident)
   }
 }
 
+template <SampleLayout kLayout>
+__global__ void __launch_bounds__(kThreads, kBlocksResident)
+    letterbox_pixels(const __grid_constant__ SampleSource source, const __grid_constant__ Letterbox box,
+                     const __grid_constant__ Region region, float fill, const __grid_constant__ TensorForm form,
+                     const __grid_constant__ ChannelForm channels, void* target,
+                     const __grid_constant__ SaidTransform said) {
+  await_inputs();
+  const uint32_t x = (blockIdx.x * blockDim.x + threadIdx.x) * kColumns;
+  const uint32_t top = (blockIdx.y * blockDim.y + threadIdx.y) * kRows;
+  if (x == 0 && top == 0) {
+    *said.record = said.value;
+    *said.count = 1;
+  }
+  if (x >= form.width) return;
+  const uint32_t bottom = min(top + kRows, form.height);
+  const UnitRgb border = normalized(channels, {fill, fill, fill});
+  const int32_t column = static_cast<int32_t>(x - box.left), width = static_cast<int32_t>(box.width);
+  const Footprint left = footprint(region.left, region.scale_x, column, source.width);
+  const Footprint right = footprint(region.left, region.scale_x, column + 1, source.width);
+#pragma unroll 1
+  for (uint32_t y = top; y < bottom; ++y) {
+    if (y - box.top >= box.height) { // above the picture too, where the difference wraps round
+      store_any(form, channels, target, 0, x, y, border, border);
+      continue;
+    }
+    const Footprint rows = footprint(region.top, region.scale_y, static_cast<int32_t>(y - box.top), source.height);
+    const auto pixel = [&](const Footprint& columns, int32_t at) {
+      if (at < 0 || at >= width) return border;
+      return normalized(channels, decoded<kLayout>(source.numbers, mixed<kLayout>(source, columns, rows)));
+    };
+    store_any(form, channels, target, 0, x, y, pixel(left, column), pixel(right, column + 1));
+  }
+}
+
 // Calls `start` for the picture's layout, and returns the launch's error message or null.
 template <class Start>
 const char* for_layout(const DevicePicture& picture, Start&& start) {
@@ -102,10 +136,21 @@ const char* patches(void* stream, const DevicePicture& picture, const Regions& r
   });
 }
 
+const char* letterbox(void* stream, const DevicePicture& picture, const Letterbox& box, float fill,
+                      const TensorForm& form, void* target, const SaidTransform& said) {
+  const SampleSource source = sample_source(picture.image, picture.data);
+  const ChannelForm channels = channel_form(form, static_cast<Pixel>(picture.image.format));
+  const Region region = whole_region(source, box);
+  return for_layout(picture, [&]<SampleLayout kLayout>() {
+    launch({blocks_of(form), kBlock, 0, static_cast<cudaStream_t>(stream)}, letterbox_pixels<kLayout>, source, box,
+           region, fill, form, channels, target, said);
+  });
+}
+
 } // namespace
 
 const TensorKernels& tensor_kernels() {
-  static const TensorKernels kernels{&normalize, &patches};
+  static const TensorKernels kernels{&normalize, &patches, &letterbox};
   return kernels;
 }
 

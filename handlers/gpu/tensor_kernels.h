@@ -1,6 +1,7 @@
-// Kernels of image.normalize and image.patches; see library.h.
+// Kernels of image.normalize, image.patches and image.letterbox; see library.h.
 #pragma once
 
+#include "handlers/gpu/letterbox.h"
 #include "handlers/gpu/library.h"
 #include "handlers/gpu/patch.h"
 
@@ -14,12 +15,22 @@ struct __attribute__((visibility("hidden"))) Regions {
   const uint64_t* count; // number of boxes
 };
 
+// A transform that a kernel says: the value, and the places in device memory for it and for the count of one.
+struct __attribute__((visibility("hidden"))) SaidTransform {
+  PatchTransform value;
+  PatchTransform* record;
+  uint64_t* count;
+};
+
 struct TensorKernels {
   // Normalises the whole picture, which has the form's size. `target` has form.channels numbers a pixel.
   const char* (*normalize)(void* stream, const DevicePicture& picture, const TensorForm& form, void* target);
   // Makes form.count patches of three channels; writes each of their numbers.
   const char* (*patches)(void* stream, const DevicePicture& picture, const Regions& regions, const TensorForm& form,
                          void* target);
+  // Resizes the whole picture to the box, fills the rest of the one patch of three channels, and says the transform.
+  const char* (*letterbox)(void* stream, const DevicePicture& picture, const Letterbox& box, float fill,
+                           const TensorForm& form, void* target, const SaidTransform& said);
 };
 
 // The table of the CUDA module, defined in tensor_kernels.cu.

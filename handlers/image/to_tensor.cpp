@@ -179,4 +179,30 @@ void PatchCutter::run(const ImageView& picture, std::span<const Box> boxes, cons
   }
 }
 
+void PatchCutter::letterbox(const ImageView& picture, const Letterbox& box, float fill, const TensorForm& form,
+                            uint8_t* target) {
+  const ChannelForm channels = channel_form(form, picture.pixel());
+  const SampleSource source = sample_source(picture.value().as.image, picture.data());
+  const PatchWriter writer(form, channels, 0, target);
+  const Region region = whole_region(source, box);
+  const UnitRgb border = {fill, fill, fill};
+  reserve(form);
+  for (uint32_t x = 0; x < box.width; ++x)
+    columns_[x] = footprint(region.left, region.scale_x, static_cast<int32_t>(x), source.width);
+  with_layout(picture.pixel(), [&](auto layout) {
+    for (uint32_t y = 0; y < form.height; ++y) {
+      if (y - box.top >= box.height) { // above the picture too, where the difference wraps round
+        writer.put_row(y, [&](uint32_t) { return border; });
+        continue;
+      }
+      const Footprint rows = footprint(region.top, region.scale_y, static_cast<int32_t>(y - box.top), source.height);
+      writer.put_row(y, [&](uint32_t x) {
+        const uint32_t column = x - box.left;
+        if (column >= box.width) return border;
+        return decoded<layout()>(source.numbers, mixed<layout()>(source, columns_[column], rows));
+      });
+    }
+  });
+}
+
 } // namespace millrace::handlers

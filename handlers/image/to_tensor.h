@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "handlers/gpu/letterbox.h"
 #include "handlers/gpu/patch.h"
 
 namespace millrace::handlers {
@@ -38,6 +39,9 @@ class PatchCutter {
   // Cuts out the regions of the first form.count boxes and resizes each to the form's size. Patches without a box, or
   // with one that has no area or contains NaN, are zero. Writes every number of `target`.
   void run(const ImageView& picture, std::span<const Box> boxes, const TensorForm& form, uint8_t* target);
+  // Resizes the whole picture to the box, and gives the rest of the one patch the value `fill` of 0…1, before it is
+  // normalised. Writes every number of `target`.
+  void letterbox(const ImageView& picture, const Letterbox& box, float fill, const TensorForm& form, uint8_t* target);
 
  private:
   std::vector<Footprint> columns_;

@@ -29,7 +29,7 @@ SOURCES = {
 }
 # Settings that leave slow handlers less to do. The checks set every parameter to its limits all the same.
 QUICKER = {"detect.faces": ["size_min=100"], "detect.people": ["width=64"],
-           "image.patches": ["width=24", "height=20", "count_max=8"]}
+           "image.letterbox": ["width=24", "height=20"], "image.patches": ["width=24", "height=20", "count_max=8"]}
 # What this machine may not have: a camera, a screen, sample files.
 NEEDS_HARDWARE = {"video.camera", "view.window"}
 

@@ -374,6 +374,7 @@ TEST_CASE("8.5: built-in handlers work on an empty initial value") {
       {picture, "image.convert, to: gray8"},
       {picture, "image.crop, x: 2, width: 4"},
       {picture, "image.flip"},
+      {picture, "image.letterbox"},
       {picture, "image.normalize"},
       {picture, "image.patches"},
       {picture, "image.resize, width: 8, height: 8"},

@@ -1,4 +1,4 @@
-// The kernels of image.normalize and image.patches against the CPU's bodies.
+// The kernels of image.normalize, image.patches and image.letterbox against the CPU's bodies.
 #include "handlers/gpu/tensor_kernels.h"
 
 #include <doctest/doctest.h>
@@ -182,6 +182,29 @@ TEST_CASE("as many patches as the device counts boxes are cut as on the CPU, and
                         patches_on_cpu(picture.view(), std::span(boxes).first(count), form)) == 0);
       }
     }
+}
+
+TEST_CASE("a picture is letterboxed as on the CPU, and the device says where it lies") {
+  for (Pixel pixel : kPixelFormats)
+    for (const auto& [width, height] : {std::pair{1u, 1u}, {37u, 64u}, {64u, 20u}, {127u, 131u}, {320u, 320u}})
+      for (uint32_t variant : {0u, 1u, 3u, 6u}) {
+        const Picture picture = random_picture(pixel, 131, 77, variant).tag(MR_COLOR_BT709, MR_RANGE_LIMITED);
+        const TensorForm form = form_of(width, height, variant);
+        const Letterbox box = letterbox_of(131, 77, width, height, {variant != 1, variant != 3});
+        const PatchTransform value = transform_of(box, 131, 77);
+        const on_gpu::TwinPicture source(picture.view());
+        const on_gpu::Bytes target(bytes_of(form)), record(sizeof(PatchTransform)), count(sizeof(uint64_t));
+        gpu::check(gpu::tensor_kernels().letterbox(
+            on_gpu::kStream, source.device(), box, 0.3f, form, target.data(),
+            {value, static_cast<PatchTransform*>(record.data()), static_cast<uint64_t*>(count.data())}));
+        std::vector<uint8_t> wanted(bytes_of(form), kPoison);
+        PatchCutter().letterbox(picture.view(), box, 0.3f, form, wanted.data());
+        INFO(size_of(picture.view()), " to ", width, "x", height, " variant ", variant);
+        CHECK(differing(form, target.download(), wanted) == 0);
+        CHECK(std::memcmp(record.download().data(), &value, sizeof value) == 0);
+        const uint64_t one = 1;
+        CHECK(std::memcmp(count.download().data(), &one, sizeof one) == 0);
+      }
 }
 
 TEST_CASE("without a table of boxes all patches are zero") {

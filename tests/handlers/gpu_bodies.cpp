@@ -59,6 +59,14 @@ const char* patches(void*, const gpu::DevicePicture& picture, const gpu::Regions
   return nullptr;
 }
 
+const char* letterbox(void*, const gpu::DevicePicture& picture, const Letterbox& box, float fill,
+                      const TensorForm& form, void* target, const gpu::SaidTransform& said) {
+  PatchCutter().letterbox(Seen(picture).span(), box, fill, form, static_cast<uint8_t*>(target));
+  *said.record = said.value;
+  *said.count = 1;
+  return nullptr;
+}
+
 const char* compose(void*, std::span<const gpu::Layer> layers, uint32_t background, bool background_opaque,
                     const gpu::DevicePicture& canvas) {
   each_pixel(canvas, [&](int32_t x, int32_t y, uint8_t* pixel) {
@@ -164,7 +172,7 @@ const char* waveform(void*, const gpu::Monitor& monitor, const gpu::DevicePictur
   return nullptr;
 }
 
-constexpr gpu::TensorKernels kTensor{&normalize, &patches};
+constexpr gpu::TensorKernels kTensor{&normalize, &patches, &letterbox};
 constexpr gpu::LayerKernels kLayers{&compose};
 constexpr gpu::DrawKernels kDraw{&upload, &boxes, &text, &waveform};
 constexpr gpu::Library kLibrary{nullptr, &kTensor, &kLayers, &kDraw};
@@ -184,8 +192,8 @@ mr_status run_gpu_body(void* self, mr_tick* tick) {
 
 using Given = std::vector<std::pair<std::string, Value>>; // several of one name are a list
 
-// The first output after two ticks.
-Value made_by(const mr_handler_type& type, std::initializer_list<Setting> settings, const Given& inputs) {
+// All outputs after two ticks.
+std::vector<Value> made_by(const mr_handler_type& type, std::initializer_list<Setting> settings, const Given& inputs) {
   TableTest handler(type, settings);
   for (size_t i = 0; i < inputs.size(); ++i) {
     const auto same = [&](const auto& other) { return other.first == inputs[i].first; };
@@ -198,22 +206,29 @@ Value made_by(const mr_handler_type& type, std::initializer_list<Setting> settin
   const Result result = handler.tick();
   INFO(result.error);
   REQUIRE(result.ok());
-  return result.outputs.at(0).value;
+  std::vector<Value> made;
+  for (const auto& output : result.outputs) made.push_back(output.value);
+  return made;
 }
 
 void check_bodies_agree(const char* type, std::initializer_list<Setting> settings, const Given& inputs) {
   mr_handler_type on_gpu = builtin(type);
   gpu_body = on_gpu.process_cuda;
   on_gpu.process = &run_gpu_body;
-  const Value wanted = made_by(builtin(type), settings, inputs), made = made_by(on_gpu, settings, inputs);
+  const std::vector<Value> all_wanted = made_by(builtin(type), settings, inputs),
+                           all_made = made_by(on_gpu, settings, inputs);
   INFO(type);
   for (const Setting& setting : settings) INFO(setting.name, "=", setting.text);
-  REQUIRE(made.header().extent_bytes == wanted.header().extent_bytes);
-  CHECK(std::memcmp(&made.raw(), &wanted.raw(), sizeof(mr_value)) == 0);
-  if (wanted.header().kind == MR_KIND_IMAGE)
-    CHECK(same_pixels(made.image(), wanted.image()));
-  else
-    CHECK(std::memcmp(made.data(), wanted.data(), wanted.header().extent_bytes) == 0);
+  REQUIRE(all_made.size() == all_wanted.size());
+  for (size_t i = 0; i < all_made.size(); ++i) {
+    const Value &made = all_made[i], &wanted = all_wanted[i];
+    REQUIRE(made.header().extent_bytes == wanted.header().extent_bytes);
+    CHECK(std::memcmp(&made.raw(), &wanted.raw(), sizeof(mr_value)) == 0);
+    if (wanted.header().kind == MR_KIND_IMAGE)
+      CHECK(same_pixels(made.image(), wanted.image()));
+    else
+      CHECK(std::memcmp(made.data(), wanted.data(), wanted.header().extent_bytes) == 0);
+  }
 }
 
 Value timed_noise(Pixel pixel, uint32_t width, uint32_t height) {
@@ -224,7 +239,7 @@ const std::vector<Box> kBoxes = {{3, 20, 30, 15, 1, 4, 77}, {-5, -5, 20, 20, 1, 
 
 } // namespace
 
-TEST_CASE("the GPU bodies of image.normalize and image.patches ask for what the CPU's make") {
+TEST_CASE("the GPU bodies of image.normalize, image.patches and image.letterbox ask for what the CPU's make") {
   for (Pixel pixel : {Pixel::gray8, Pixel::bgr8, Pixel::nv12}) {
     const Value video = timed_noise(pixel, 41, 23), boxes = testing::records<Box>(kBoxes);
     check_bodies_agree("image.normalize", {{"dtype", "f16"}, {"mean", "0.5"}, {"order", "bgr"}}, {{"video", video}});
@@ -233,6 +248,9 @@ TEST_CASE("the GPU bodies of image.normalize and image.patches ask for what the 
                        {{"video", video}, {"boxes", boxes}});
     check_bodies_agree("image.patches", {{"width", "9"}, {"height", "7"}, {"count_max", "2"}},
                        {{"video", video}, {"boxes", Value()}});
+    check_bodies_agree("image.letterbox", {{"width", "17"}, {"height", "19"}, {"fill", "0.3"}}, {{"video", video}});
+    check_bodies_agree("image.letterbox", {{"width", "90"}, {"enlarge", "false"}, {"align", "top_left"}},
+                       {{"video", video}});
   }
 }
 
