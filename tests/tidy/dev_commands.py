@@ -32,6 +32,7 @@ SHORT = {
     "faults": "the test cli_faults runs cells of each class",
     "gpu-test": "needs a GPU",
     "gpu-bench": "needs a GPU",
+    "models": (["models", "--list"], "ch_PP-OCRv4_det_infer"),
     "package": (["package"], "packages hold what they should"),
     "package --try": "needs root, an archive, and three minutes",
     "package --try-container": "needs root, an archive, and half an hour",
