@@ -361,6 +361,9 @@ TEST_CASE("A child of fork() that destroys a Runtime leaves the run to its paren
 TEST_CASE("8.5: built-in handlers work on an empty initial value") {
   const std::string picture = "  s: { type: test.pattern, width: 16, height: 16, count: 3 }\n";
   const std::string tensor = "  s: { type: test.number, size: 4, count: 3 }\n";
+  const auto from_file = [](const std::string& name) { // three ticks
+    return "  s: { type: tensor.from_npy, path: " MILLRACE_SOURCE_DIR "/examples/data/" + name + " }\n";
+  };
   const std::string path = (std::filesystem::temp_directory_path() / "millrace_initial").string();
   const std::pair<std::string, std::string> handlers[] = {
       {picture, "draw.boxes"},
@@ -381,6 +384,7 @@ TEST_CASE("8.5: built-in handlers work on an empty initial value") {
       {picture, "null.sink"},
       {picture, "test.read"},
       {picture, "test.work"},
+      {from_file("head.npy"), "detect.decode"},
       {tensor, "flow.pass"},
       {tensor, "tensor.to_npy, path: " + path + ".npy"},
       {tensor, "test.mix"},

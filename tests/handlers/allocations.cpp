@@ -68,11 +68,14 @@ mr_status counted_process(void* self, mr_tick* tick) {
 
 // Something that the input takes.
 Value value_for(const mr_port& port) {
-  if (port.accepts.dtypes & bit_of(dtype_of<float>()))
-    return testing::tensor<float>({1, 1, 6, 8}, std::vector(48, 1.0f));
-  if (port.accepts.kind == MR_KIND_TENSOR) return testing::tensor<int64_t>({3}, {1, 2, 3});
-  if (port.accepts.schema == schema_of(PatchTransform::kSchema)) return testing::records<PatchTransform>({{}});
-  if (port.accepts.kind == MR_KIND_RECORDS) return testing::records<Box>({{4, 20, 30, 20, 1, 0, 12345}, {1, 1, 5, 5}});
+  const mr_format& accepts = port.accepts;
+  const bool takes_whole = !accepts.dtypes || (accepts.dtypes & bit_of(dtype_of<int64_t>()));
+  if (accepts.kind == MR_KIND_TENSOR && takes_whole) return testing::tensor<int64_t>({3}, {1, 2, 3});
+  if (accepts.kind == MR_KIND_TENSOR && (accepts.ranks & 1u << 3)) // five numbers of each of six boxes
+    return testing::tensor<float>({1, 5, 6}, std::vector<float>(30, 8));
+  if (accepts.kind == MR_KIND_TENSOR) return testing::tensor<float>({3}, {1, 2, 3});
+  if (accepts.schema == schema_of(PatchTransform::kSchema)) return testing::records<PatchTransform>({{}});
+  if (accepts.kind == MR_KIND_RECORDS) return testing::records<Box>({{4, 20, 30, 20, 1, 0, 12345}, {1, 1, 5, 5}});
   return testing::image(Pixel::rgb8, 64, 48, 9);
 }
 
