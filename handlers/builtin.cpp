@@ -38,6 +38,7 @@ const mr_handler_type& stats_fps_type();
 const mr_handler_type& stats_latency_type();
 const mr_handler_type& tensor_from_npy_type();
 const mr_handler_type& tensor_to_npy_type();
+const mr_handler_type& tensor_top_k_type();
 const mr_handler_type& test_mix_type();
 const mr_handler_type& test_number_type();
 const mr_handler_type& test_pattern_type();
@@ -59,8 +60,9 @@ const mr_plugin* millrace_builtin_plugin() {
       &image_flip_type(),     &image_letterbox_type(),   &image_normalize_type(), &image_patches_type(),
       &image_resize_type(),   &null_sink_type(),         &null_source_type(),     &record_from_json_type(),
       &record_to_json_type(), &stats_fps_type(),         &stats_latency_type(),   &tensor_from_npy_type(),
-      &tensor_to_npy_type(),  &test_mix_type(),          &test_number_type(),     &test_pattern_type(),
-      &test_read_type(),      &test_record_type(),       &test_sum_type(),        &test_work_type(),
+      &tensor_to_npy_type(),  &tensor_top_k_type(),      &test_mix_type(),        &test_number_type(),
+      &test_pattern_type(),   &test_read_type(),         &test_record_type(),     &test_sum_type(),
+      &test_work_type(),
   };
   static const mr_plugin plugin = {
       sizeof(mr_plugin), MR_ABI_VERSION, "millrace", "0.1.0", types.data(), static_cast<uint32_t>(types.size()), 0};

@@ -7,6 +7,7 @@
 
 #include "handlers/stats/latency_window.h"
 #include "handlers/stats/rate_meter.h"
+#include "handlers/tensor/class_score.h"
 
 namespace millrace::handlers {
 
@@ -22,7 +23,8 @@ RecordLayout known_layout(uint32_t required_count) {
 } // namespace
 
 std::span<const RecordLayout> known_layouts() {
-  static const std::array table = {known_layout<Box>(4), known_layout<Rate>(1), known_layout<Latency>(3)};
+  static const std::array table = {known_layout<Box>(4), known_layout<Rate>(1), known_layout<Latency>(3),
+                                   known_layout<Class>(2)};
   return table;
 }
 

@@ -385,6 +385,7 @@ TEST_CASE("8.5: built-in handlers work on an empty initial value") {
       {picture, "test.read"},
       {picture, "test.work"},
       {from_file("head.npy"), "detect.decode"},
+      {from_file("scores.npy"), "tensor.top_k"},
       {tensor, "flow.pass"},
       {tensor, "tensor.to_npy, path: " + path + ".npy"},
       {tensor, "test.mix"},
