@@ -89,7 +89,10 @@ class Runs(Fleet):
         self.assertEqual([way for way in whole if not way[0] - error_us <= way[1] <= way[2] + error_us], [])
         arrows = {phase: {event["id"]: event["pid"] for event in events if event["ph"] == phase} for phase in "sf"}
         over = [(pid, arrows["f"][arrow]) for arrow, pid in arrows["s"].items() if pid != arrows["f"][arrow]]
-        self.assertGreaterEqual(over.count((pids["edge"], pids["gpu"])), len(whole))
+        # An arrow points on in time, so one whose ends are nearer than that error may point back.
+        onward = [way for way in whole if way[0] < way[1]]
+        self.assertGreaterEqual(over.count((pids["edge"], pids["gpu"])), len(onward))
+        self.assertGreater(len(onward), len(whole) / 2)
 
     def test_three_nodes_start_in_any_order_and_only_those_that_exchange_ticks_know_each_other(self):
         self.write(THERE_AND_BACK.replace("gpu: {} }", "gpu: {}, cloud: {} }") +
