@@ -38,6 +38,10 @@ millrace_package(dev millrace-dev libdevel
 if(TARGET media)
   millrace_package(media millrace-plugin-media video "${command_of_this_build}" "Video files and streams for millrace, by FFmpeg's libraries")
 endif()
+if(TARGET model)
+  millrace_package(model millrace-plugin-model utils "${command_of_this_build}"
+    "Networks in a pipeline, computed by ONNX Runtime, which is not in this package")
+endif()
 if(TARGET opencv)
   millrace_package(opencv millrace-plugin-opencv video "${command_of_this_build}, opencv-data"
     "Pictures, cameras, windows and detectors for millrace, by OpenCV")

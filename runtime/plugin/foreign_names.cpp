@@ -19,7 +19,7 @@ constexpr std::string_view kQueues =
 constexpr std::string_view kShares = "an output may have any number of readers: name= and a reference such as `name.`";
 
 constexpr std::string_view kModel = "a model of other programs", kModels = "for models";
-constexpr std::string_view kNoModel = "no handler runs models yet; `millrace new` writes a plugin in which one can";
+constexpr std::string_view kComputes = "it takes networks that are exported to .onnx";
 
 constexpr std::array<ForeignName, 91> kNames = {{
     {"videotestsrc", kGst, "test.pattern", ""},
@@ -95,24 +95,24 @@ constexpr std::array<ForeignName, 91> kNames = {{
     {"hstack", kFilter, "image.composite", "layout=row"},
     {"drawtext", kFilter, "draw.text", ""},
     {"format", kFilter, "image.convert", "to=…"},
-    {"yolo", kModel, "detect.people", kNoModel, true},
-    {"ssd", kModel, "detect.people", kNoModel, true},
-    {"detr", kModel, "detect.people", kNoModel, true},
-    {"mobilenet", kModel, "detect.people", kNoModel, true},
-    {"onnx", kModels, "", kNoModel, true},
-    {"onnxruntime", kModels, "", kNoModel, true},
-    {"tensorrt", kModels, "", kNoModel, true},
-    {"trt", kModels, "", kNoModel, true},
-    {"torch", kModels, "", kNoModel, true},
-    {"pytorch", kModels, "", kNoModel, true},
-    {"tensorflow", kModels, "", kNoModel, true},
-    {"tflite", kModels, "", kNoModel, true},
-    {"openvino", kModels, "", kNoModel, true},
-    {"ncnn", kModels, "", kNoModel, true},
-    {"infer", kModels, "", kNoModel, true},
-    {"inference", kModels, "", kNoModel, true},
-    {"nvinfer", kModels, "", kNoModel, true},
-    {"tritonclient", kModels, "", kNoModel, true},
+    {"yolo", kModel, "model.run", kComputes, true},
+    {"ssd", kModel, "model.run", kComputes, true},
+    {"detr", kModel, "model.run", kComputes, true},
+    {"mobilenet", kModel, "model.run", kComputes, true},
+    {"onnx", kModels, "model.run", kComputes, true},
+    {"onnxruntime", kModels, "model.run", kComputes, true},
+    {"tensorrt", kModels, "model.run", kComputes, true},
+    {"trt", kModels, "model.run", kComputes, true},
+    {"torch", kModels, "model.run", kComputes, true},
+    {"pytorch", kModels, "model.run", kComputes, true},
+    {"tensorflow", kModels, "model.run", kComputes, true},
+    {"tflite", kModels, "model.run", kComputes, true},
+    {"openvino", kModels, "model.run", kComputes, true},
+    {"ncnn", kModels, "model.run", kComputes, true},
+    {"infer", kModels, "model.run", kComputes, true},
+    {"inference", kModels, "model.run", kComputes, true},
+    {"nvinfer", kModels, "model.run", kComputes, true},
+    {"tritonclient", kModels, "model.run", kComputes, true},
 }};
 
 // Other programs' parameters. The first of ours that a handler has is meant; "width" brings "height" with it.

@@ -12,7 +12,7 @@ struct ForeignName {
   std::string_view origin; // the framework, as a possessive: "GStreamer's"
   std::string_view type;   // the handler type that does it here; "" if none is needed
   std::string_view words;  // how it is done here, if not by a type alone
-  bool is_model = false;   // a handler of one's own could do it
+  bool is_model = false;   // it may have a version: "yolov8" is "yolo"
 };
 
 // By the whole name, its last part or its first: "queue", "detect.yolov8", "onnx.infer". Null if it is in no framework

@@ -212,17 +212,10 @@ Error unknown_type(const Registry& registry, int code, const std::string& type, 
     const std::string words =
         foreign->words.empty() ? "" : (foreign->type.empty() ? "" : "; ") + std::string(foreign->words);
     error.notes.push_back(type + " is " + std::string(foreign->origin) + "; here " +
-                          (foreign->is_model ? (foreign->type.empty() ? "" : std::string(foreign->type) + " is nearest")
-                           : foreign->type.empty() ? "no handler does it: "
-                                                   : std::string(foreign->type) + " does it") +
+                          (foreign->type.empty() ? "no handler does it: " : std::string(foreign->type) + " does it") +
                           words);
     error.nearest = registry.find(std::string(foreign->type)) ? foreign->type : "";
     if (foreign->type.empty()) error.edit = "leave '" + type + "' out";
-    if (foreign->type.empty() && foreign->is_model) {
-      const size_t dot = type.rfind('.');
-      const std::string own = dot == std::string::npos ? "mine." + type : type;
-      error.edit = "millrace new " + own.substr(own.rfind('.') + 1) + " --name " + own;
-    }
   }
   if (const std::string family = family_of(type, names);
       error.nearest.empty() && !family.empty() && !in_a_failed_plugin)

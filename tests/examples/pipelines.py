@@ -3,21 +3,21 @@
 
 usage: pipelines.py MILLRACE
 
-A file that plays a sample video is left out, and named, where `./dev setup` has not laid the videos out.
+A file that plays a sample video or computes a network is left out, and named, where nobody has fetched that.
 """
 import os
 import pathlib
 import re
 import sys
 
-from place import Place, ROOT, missing_videos
+from place import Place, ROOT, missing_media
 
 PIPELINES = ROOT / "examples" / "pipelines"
 PICTURES = ROOT / "docs" / "pictures"
 PAGE = ROOT / "docs" / "examples.md"
 FILES_MIN = 8
 PICTURE_BYTES_MAX = 60 * 1024  # a repository keeps every version of a picture for good
-PLUGINS = {"media": "video.file", "opencv": "image.file"}  # and a type that each brings
+PLUGINS = {"media": "video.file", "opencv": "image.file", "model": "model.run"}  # and a type that each brings
 TICKS = "4"  # enough that what works at every third tick has worked twice
 
 
@@ -68,9 +68,9 @@ def main():
         if absent and not types.issubset(known):
             print(f"left out: {file.name}: {', '.join(sorted(types.difference(known)))}: not built: {', '.join(absent)}")
             continue
-        missing = missing_videos(text)
+        missing = missing_media(text)
         if missing:
-            print(f"left out: {file.name}: ./dev setup lays out {', '.join(missing)}")
+            print(f"left out: {file.name}: {', '.join(missing)}")
             continue
         found += [f"{file.name}: {complaint}" for complaint in complaints_about(file, place)]
         ran += 1

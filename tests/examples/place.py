@@ -27,7 +27,10 @@ class Place:
         self.folder.cleanup()
 
 
-def missing_videos(pipeline):
-    """The sample videos that a pipeline names and that `./dev setup` has not laid out here."""
-    return [name for name in ("media/vtest.avi", "media/Megamind.avi")
-            if name in pipeline and not (ROOT / name).exists()]
+def missing_media(pipeline):
+    """The sample videos and networks that a pipeline names and that nobody has fetched here, and who fetches them."""
+    missing = [f"{name}: ./dev setup" for name in ("media/vtest.avi", "media/Megamind.avi")
+               if name in pipeline and not (ROOT / name).exists()]
+    if "media/models/" in pipeline and not list((ROOT / "media" / "models").glob("libonnxruntime.so*")):
+        missing.append("ONNX Runtime: ./dev models")
+    return missing

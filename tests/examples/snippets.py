@@ -11,11 +11,11 @@ import re
 import shlex
 import sys
 
-from place import Place, ROOT, missing_videos
+from place import Place, ROOT, missing_media
 
 # What cannot run on every machine: refused, with the code that a person would see there, or run.
 ALONE = {"video.camera": ("MR0604", "needs a camera")}
-PLUGINS = {"media": "video.file", "opencv": "image.file"}  # and a type that each brings
+PLUGINS = {"media": "video.file", "opencv": "image.file", "model": "model.run"}  # and a type that each brings
 TICKS = "3"
 
 
@@ -53,9 +53,9 @@ def main():
     pages, found, left_out = manuals(), [], []
     for kind in types:
         snippet = snippet_of(pages.get(kind, ""))
-        missing = missing_videos(snippet)
+        missing = missing_media(snippet)
         if missing:
-            left_out.append(f"{kind}: ./dev setup lays out {', '.join(missing)}")
+            left_out.append(f"{kind}: {', '.join(missing)}")
             continue
         strange = [word for word in snippet.split() if word in pages and word not in types]
         if absent and strange:

@@ -15,7 +15,8 @@ EXAMPLES = ROOT / "examples"
 LIBRARIES = {"millrace-plugin-opencv": "libopencv-", "millrace-plugin-media": "libav"}
 REQUIRED = ("millrace", "millrace-dev")
 # A type of handler that each plugin brings.
-TYPES = {"millrace-plugin-opencv": "image.file", "millrace-plugin-media": "video.file"}
+TYPES = {"millrace-plugin-opencv": "image.file", "millrace-plugin-media": "video.file",
+         "millrace-plugin-model": "model.run"}
 
 
 def output(*command):

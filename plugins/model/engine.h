@@ -1,0 +1,61 @@
+// The seam between model.run and the libraries that compute networks. Each engine is a shared library of its own beside
+// the plugin, which is opened when a file first needs it; see find_engine.h.
+#pragma once
+
+#include <millrace/payload.h>
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace millrace::model {
+
+// An input or an output of a network, as its file tells. kOpen: an extent that the file leaves open.
+constexpr int64_t kOpen = -1;
+struct PortInfo {
+  std::string name;
+  DType dtype{};
+  std::vector<int64_t> shape;
+};
+
+// Numbers in row-major order, in memory of whoever calls.
+struct Numbers {
+  void* data = nullptr;
+  DType dtype{};
+  std::vector<int64_t> shape;
+};
+
+// A network that is ready to compute. One thread calls it at a time; interrupt() comes from any thread.
+class Network {
+ public:
+  virtual ~Network() = default;
+  virtual const std::vector<PortInfo>& inputs() const = 0;
+  virtual const std::vector<PortInfo>& outputs() const = 0;
+  // The shapes of the outputs for inputs of these shapes. Where the file does not tell them, it computes once, on
+  // zeros.
+  virtual std::vector<std::vector<int64_t>> output_shapes(const std::vector<std::vector<int64_t>>& inputs) = 0;
+  // Computes the outputs with these indices. Throws std::runtime_error with the engine's words, among others if an
+  // output turns out to have another shape.
+  virtual void run(std::span<const Numbers> inputs, std::span<const uint32_t> indices,
+                   std::span<const Numbers> outputs) = 0;
+  // Ends a run() that is under way, and every later one until resume().
+  virtual void interrupt() = 0;
+  virtual void resume() = 0;
+};
+
+struct LoadOptions {
+  int threads = 1; // that compute one call, the caller among them
+};
+
+// The table of an engine's library, at its one symbol `millrace_model_engine`.
+struct Engine {
+  uint32_t word; // kEngineWord: the library was built with this very header
+  const char* name;
+  // Throws std::runtime_error if the file cannot be opened, in the engine's words.
+  std::unique_ptr<Network> (*load)(const std::string& path, const LoadOptions& options);
+};
+constexpr uint32_t kEngineWord = 1;
+
+} // namespace millrace::model

@@ -1,0 +1,233 @@
+// model.run: computes a network.
+#include <millrace/handler.h>
+#include <millrace/sound_value.h>
+
+#include <algorithm>
+#include <array>
+#include <filesystem>
+#include <memory>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include "plugins/model/engine.h"
+#include "plugins/model/find_engine.h"
+
+namespace millrace::model {
+namespace {
+
+constexpr const char* kRunManual = &R"(
+Computes a network: the tensors of its inputs in, those of its outputs out. The file's ending says
+which engine opens it: .onnx is for ONNX Runtime, which `./dev models onnxruntime` fetches into
+media/models; MILLRACE_ONNXRUNTIME names the library of another version (1.16 or newer). Inputs and
+outputs are the network's in the order of its file: `tensor` is its first, `tensor2` its second.
+`outputs: "boxes, scores"` names those that are wanted instead.
+
+Types and shapes are compared before anything runs, and the error says both. Where the file leaves
+shapes of outputs open, the network is computed once, on zeros, to learn them.
+
+Of several streams that share the handler, up to 64 tensors go through the network in one call, one
+after another in its first dimension. A network whose file fixes that dimension, or that has
+several inputs, is called tensor by tensor. A tick on which one of several inputs is empty gives
+nothing. Input and output are memory of the plan, so nothing is copied.
+
+`threads` of the engine compute one call, the calling worker among them. Networks compute on the CPU
+so far.
+
+    test.pattern ! image.patches ! model.run name=n path=media/models/ch_PP-OCRv4_det_infer.onnx ; n.tensor ! null.sink
+)"[1];
+
+constexpr uint32_t kItemsMax = 64;
+
+using Shape = std::vector<int64_t>;
+
+std::string tensors(size_t count) { return count == 1 ? "1 tensor" : std::to_string(count) + " tensors"; }
+
+std::string words_of(const Shape& shape) {
+  std::string words = "[";
+  for (size_t d = 0; d < shape.size(); ++d)
+    words += (d ? ", " : "") + (shape[d] == kOpen ? std::string("any") : std::to_string(shape[d]));
+  return words + "]";
+}
+
+std::string words_of(const std::vector<PortInfo>& ports) {
+  std::string words;
+  for (const PortInfo& port : ports)
+    words += (words.empty() ? "" : ", ") + port.name + " (" + name_of(port.dtype) + " " + words_of(port.shape) + ")";
+  return words;
+}
+
+// True if a tensor of this shape may be an input of that.
+bool fits(const Shape& given, const Shape& wanted) {
+  return given.size() == wanted.size() &&
+         std::equal(given.begin(), given.end(), wanted.begin(),
+                    [](int64_t have, int64_t want) { return want == kOpen || have == want; });
+}
+
+uint64_t bytes_of(DType dtype, const Shape& shape) {
+  uint64_t bytes = dtype.bits / 8;
+  for (const int64_t extent : shape) bytes *= static_cast<uint64_t>(extent);
+  return bytes;
+}
+
+class Run final : public Handler {
+ public:
+  Run() { items(kItemsMax); }
+
+  void probe(Facts&) override { open(); }
+
+  void configure(const Formats& formats) override {
+    open();
+    item_inputs_.clear();
+    const std::vector<PortInfo>& wanted = network_->inputs();
+    const auto connected = static_cast<size_t>(
+        std::count_if(inputs_.begin(), inputs_.end(), [](const Input<Tensor>* in) { return in->connected(); }));
+    if (connected != wanted.size())
+      throw std::invalid_argument(*path_ + " takes " + tensors(wanted.size()) + ", " + words_of(wanted) + ", and " +
+                                  std::to_string(connected) + (connected == 1 ? " is" : " are") + " connected");
+    for (size_t i = 0; i < wanted.size(); ++i) item_inputs_.push_back(checked(formats.in(*inputs_[i]), wanted[i]));
+    choose_outputs();
+    batches_ = wanted.size() == 1 && has_open_rows(wanted[0]) &&
+               std::all_of(chosen_.begin(), chosen_.end(),
+                           [&](uint32_t index) { return has_open_rows(network_->outputs()[index]); });
+    network_->resume(); // an earlier interrupt was meant for another call
+    const std::vector<Shape> made = network_->output_shapes(item_inputs_);
+    item_outputs_.clear();
+    for (size_t o = 0; o < outputs_.size(); ++o) {
+      if (o >= chosen_.size()) { // nothing is connected there, and a plan knows the size of every output
+        set_format(formats.out(*outputs_[o]), dtype_of<float>(), {1});
+        continue;
+      }
+      item_outputs_.push_back(made[chosen_[o]]);
+      set_format(formats.out(*outputs_[o]), network_->outputs()[chosen_[o]].dtype, made[chosen_[o]]);
+    }
+  }
+
+  void start() override {
+    open();
+    network_->resume();
+  }
+  void interrupt() override {
+    if (network_) network_->interrupt();
+  }
+
+  void process(Items& all, Cpu&) {
+    std::vector<Numbers> in, out;
+    for (size_t i = 0; i < item_inputs_.size(); ++i)
+      in.push_back({nullptr, network_->inputs()[i].dtype, item_inputs_[i]});
+    for (size_t o = 0; o < chosen_.size(); ++o) {
+      const DType dtype = network_->outputs()[chosen_[o]].dtype;
+      out.push_back({outputs_[o]->allocate_all(all, dtype, item_outputs_[o]).data(), dtype, item_outputs_[o]});
+    }
+    if (batches_) {
+      in[0].data = const_cast<uint8_t*>(in_.all(all).data());
+      for (std::vector<Numbers>* side : {&in, &out})
+        for (Numbers& numbers : *side) numbers.shape[0] *= all.size();
+      return network_->run(in, chosen_, out);
+    }
+    for (Tick& item : all) {
+      const auto is_empty = [&](const Input<Tensor>* input) { return input->connected() && !input->present(item); };
+      if (std::any_of(inputs_.begin(), inputs_.end(), is_empty)) {
+        for (size_t o = 0; o < chosen_.size(); ++o) outputs_[o]->withdraw(item);
+      } else {
+        for (size_t i = 0; i < in.size(); ++i) in[i].data = const_cast<uint8_t*>((*inputs_[i])(item).data());
+        network_->run(in, chosen_, out);
+      }
+      for (Numbers& numbers : out)
+        numbers.data = static_cast<uint8_t*>(numbers.data) + bytes_of(numbers.dtype, numbers.shape);
+    }
+  }
+
+ private:
+  static bool has_open_rows(const PortInfo& port) { return !port.shape.empty() && port.shape[0] == kOpen; }
+
+  void open() {
+    if (network_) return;
+    const Engine& engine = find_engine(*engine_, *path_);
+    if (!std::filesystem::exists(*path_)) throw std::invalid_argument("there is no file " + *path_);
+    try {
+      network_ = engine.load(*path_, {static_cast<int>(*threads_)});
+    } catch (const std::exception& why) {
+      throw std::runtime_error(*path_ + " cannot be opened: " + why.what());
+    }
+  }
+
+  // The shape of what an input brings. Throws std::invalid_argument if the network does not take it.
+  Shape checked(const Format& format, const PortInfo& wanted) const {
+    const std::string takes =
+        *path_ + " takes " + name_of(wanted.dtype) + " " + words_of(wanted.shape) + " at '" + wanted.name + "', and ";
+    for (uint32_t d = 0; d < format.rank; ++d)
+      if (format.shape_kind[d] != MR_DIM_FIXED)
+        throw std::invalid_argument(takes + "the shape of what comes is not known before it runs");
+    const Shape given(format.shape, format.shape + format.rank);
+    const DType dtype{static_cast<uint8_t>(format.dtype_code), static_cast<uint8_t>(format.dtype_bits), 1};
+    if (dtype != wanted.dtype || !fits(given, wanted.shape))
+      throw std::invalid_argument(takes + name_of(dtype) + " " + words_of(given) + " comes");
+    return given;
+  }
+
+  // The network's outputs that the handler's give, in order.
+  void choose_outputs() {
+    const std::vector<PortInfo>& there = network_->outputs();
+    chosen_.clear();
+    std::string rest = *names_;
+    while (!rest.empty()) {
+      const size_t comma = rest.find(',');
+      std::string name = rest.substr(0, comma);
+      rest = comma == std::string::npos ? "" : rest.substr(comma + 1);
+      name.erase(0, std::min(name.find_first_not_of(' '), name.size()));
+      name.erase(name.find_last_not_of(' ') + 1);
+      const auto found =
+          std::find_if(there.begin(), there.end(), [&](const PortInfo& port) { return port.name == name; });
+      if (found == there.end())
+        throw std::invalid_argument(*path_ + " has no output '" + name + "'; it has " + words_of(there));
+      chosen_.push_back(static_cast<uint32_t>(found - there.begin()));
+    }
+    if (names_->empty())
+      for (uint32_t i = 0; i < std::min(there.size(), outputs_.size()); ++i) chosen_.push_back(i);
+    if (chosen_.size() > outputs_.size())
+      throw std::invalid_argument("model.run gives at most " + std::to_string(outputs_.size()) +
+                                  " outputs of a network");
+    for (size_t o = chosen_.size(); o < outputs_.size(); ++o)
+      if (outputs_[o]->connected())
+        throw std::invalid_argument(*path_ + " gives " + tensors(chosen_.size()) + ", " + words_of(there) +
+                                    ", and one more is connected");
+  }
+
+  static void set_format(Format& format, DType dtype, const Shape& shape) {
+    if (shape.empty() || shape.size() > MR_RANK_MAX)
+      throw std::invalid_argument("the network gives a tensor of the shape " + words_of(shape) +
+                                  ", and tensors here have one to eight dimensions");
+    format.dtype_code = dtype.code;
+    format.dtype_bits = dtype.bits;
+    format.dtype_lanes = dtype.lanes;
+    format.rank = static_cast<uint32_t>(shape.size());
+    std::copy(shape.begin(), shape.end(), format.shape);
+    std::fill_n(format.shape_kind, format.rank, uint32_t{MR_DIM_FIXED});
+  }
+
+  Input<Tensor> in_{*this, "tensor", dense, help("the network's first input")};
+  Input<Tensor> in2_{*this, "tensor2", optional, help("its second")};
+  Input<Tensor> in3_{*this, "tensor3", optional, help("its third")};
+  Output<Tensor> out_{*this, "tensor", dense, help("the network's first output, or the first of `outputs`")};
+  Output<Tensor> out2_{*this, "tensor2", dense, help("the second")};
+  Output<Tensor> out3_{*this, "tensor3", dense, help("the third")};
+  Output<Tensor> out4_{*this, "tensor4", dense, help("the fourth")};
+  Param<std::string> path_{*this, "path", "", "the file of the network", required, reads_path};
+  Param<std::string> engine_{*this, "engine", "auto", "opens the file; auto: as its ending says",
+                             choices({"auto", "onnx"})};
+  Param<int64_t> threads_{*this, "threads", 1, "compute one call", range(1, 1024)};
+  Param<std::string> names_{*this, "outputs", "", "names of the wanted outputs, with commas; empty: all, in order"};
+
+  const std::array<const Input<Tensor>*, 3> inputs_ = {&in_, &in2_, &in3_};
+  const std::array<const Output<Tensor>*, 4> outputs_ = {&out_, &out2_, &out3_, &out4_};
+  std::unique_ptr<Network> network_;
+  std::vector<uint32_t> chosen_;                  // outputs of the network
+  std::vector<Shape> item_inputs_, item_outputs_; // shapes of one tick
+  bool batches_ = false;
+};
+
+MILLRACE_HANDLER(Run, "model.run", "Computes a network on tensors", kRunManual)
+
+} // namespace
+} // namespace millrace::model
