@@ -50,6 +50,9 @@ NOT_RUN = {
     "podman": "needs a container tool; tests/package/try_container.py carries the Containerfile out",
     "docker": "needs a container tool; tests/package/try_container.py carries the Containerfile out",
 }
+MODELS = ROOT / "media" / "models"
+if not list(MODELS.glob("libonnxruntime.so*")):
+    NOT_RUN["text.yaml"] = "needs what ./dev models fetches"
 
 
 def logical_lines(block):
@@ -130,6 +133,8 @@ def lay_out(page, build, folder):
     """The folder that the commands of a page are run in."""
     (folder / "out").mkdir()
     shutil.copytree(cut_films().name, folder / "media")
+    if MODELS.exists():
+        (folder / "media" / "models").symlink_to(MODELS)
     for name in ("examples", "dev"):
         (folder / name).symlink_to(ROOT / name)
     (folder / "build").symlink_to(build)
