@@ -29,7 +29,7 @@ equals the one whose area begins higher up.
 
 A map that is smaller than what the network saw has `stride` pixels of that for each of its own.
 With `transform`, as image.letterbox gives it, boxes are in pixels of the picture, else in pixels of
-what the network saw.
+what the network saw. A tick at which it is connected and empty has no boxes.
 
     test.pattern count=9 ! image.convert to=gray8 ! image.normalize ! detect.mask_boxes ! null.sink
 )"[1];
@@ -74,12 +74,13 @@ class MaskBoxes final : public Handler {
     size_ = map_size_of(map.shape());
     reserve();
     find(map);
+    const bool has_transform = transform_.present(tick) && !transform_(tick).empty();
+    if (transform_.connected() && !has_transform) found_.clear(); // the picture's place is not known
     const size_t count = std::min(found_.size(), static_cast<size_t>(*count_max_));
     std::partial_sort(
         found_.begin(), found_.begin() + static_cast<ptrdiff_t>(count), found_.end(),
         [](const Found& a, const Found& b) { return a.score != b.score ? a.score > b.score : a.at < b.at; });
-    PatchTransform transform;
-    if (transform_.present(tick) && !transform_(tick).empty()) transform = transform_(tick)[0];
+    const PatchTransform transform = has_transform ? transform_(tick)[0] : PatchTransform{};
     const std::span<Box> out = boxes_.allocate(tick, count);
     for (size_t i = 0; i < count; ++i) out[i] = transform.to_picture(box_of(found_[i]));
     take_over_times(map.header(), boxes_.header(tick));

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <filesystem>
 #include <memory>
 #include <stdexcept>
@@ -108,7 +109,7 @@ class Run final : public Handler {
     network_->resume();
   }
   void interrupt() override {
-    if (network_) network_->interrupt();
+    if (Network* const network = opened_) network->interrupt();
   }
 
   void process(Items& all, Cpu&) {
@@ -147,6 +148,7 @@ class Run final : public Handler {
     if (!std::filesystem::exists(*path_)) throw std::invalid_argument("there is no file " + *path_);
     try {
       network_ = engine.load(*path_, {static_cast<int>(*threads_)});
+      opened_ = network_.get();
     } catch (const std::exception& why) {
       throw std::runtime_error(*path_ + " cannot be opened: " + why.what());
     }
@@ -222,6 +224,7 @@ class Run final : public Handler {
   const std::array<const Input<Tensor>*, 3> inputs_ = {&in_, &in2_, &in3_};
   const std::array<const Output<Tensor>*, 4> outputs_ = {&out_, &out2_, &out3_, &out4_};
   std::unique_ptr<Network> network_;
+  std::atomic<Network*> opened_ = nullptr;        // for interrupt(), which comes from any thread
   std::vector<uint32_t> chosen_;                  // outputs of the network
   std::vector<Shape> item_inputs_, item_outputs_; // shapes of one tick
   bool batches_ = false;

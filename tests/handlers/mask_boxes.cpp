@@ -166,6 +166,13 @@ TEST_CASE("boxes of a smaller map of a letterboxed picture are in pixels of the 
   CHECK(boxes[0].y == 80);
   CHECK(boxes[0].width == 160);
   CHECK(boxes[0].height == 80);
+
+  TableTest handler(builtin("detect.mask_boxes"), {});
+  handler.input("tensor", testing::tensor<float>({1, 1, map.height, map.width}, map.scores));
+  handler.input("transform", Value());
+  const Result result = handler.tick();
+  REQUIRE(result.ok());
+  CHECK(result.records<Box>("boxes").empty()); // nobody knows where
 }
 
 TEST_CASE("a map in half precision gives the boxes of the same numbers in single precision") {
