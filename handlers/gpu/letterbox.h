@@ -22,10 +22,11 @@ struct LetterboxRule {
   bool enlarges = true; // a picture that is smaller than the patch too
 };
 
-// The picture keeps its shape but for rounding to whole pixels, and has at least one pixel each way. Sizes are in
-// pixels, at least 1.
+// The picture keeps its shape but for rounding to whole pixels, and has at least one pixel each way; a picture without
+// pixels has none. The patch has at least one.
 inline Letterbox letterbox_of(uint32_t picture_width, uint32_t picture_height, uint32_t patch_width,
                               uint32_t patch_height, const LetterboxRule& rule) {
+  if (picture_width == 0 || picture_height == 0) return {0, 0, 0, 0};
   double ratio = std::min(double{1} * patch_width / picture_width, double{1} * patch_height / picture_height);
   if (!rule.enlarges) ratio = std::min(ratio, 1.0);
   const auto scaled = [&](uint32_t extent, uint32_t most) {
@@ -40,6 +41,7 @@ inline Letterbox letterbox_of(uint32_t picture_width, uint32_t picture_height, u
 }
 
 inline PatchTransform transform_of(const Letterbox& box, uint32_t picture_width, uint32_t picture_height) {
+  if (box.width == 0) return {};
   return {static_cast<float>(double{1} * box.width / picture_width),
           static_cast<float>(double{1} * box.height / picture_height),
           static_cast<float>(box.left),

@@ -141,6 +141,14 @@ TEST_CASE("things in a picture are where the transform says, and around it is th
         }
 }
 
+TEST_CASE("a picture without pixels gives a tensor that is border alone") {
+  const Letterbox none = letterbox_of(0, 0, 8, 6, {});
+  CHECK(none.width == 0);
+  CHECK(transform_of(none, 0, 0).scale_x == 1);
+  const std::vector<float> numbers = letterboxed(Picture(Pixel::gray8, 0, 0), none, 8, 6);
+  CHECK(std::all_of(numbers.begin(), numbers.end(), [](float number) { return number == kBorder; }));
+}
+
 TEST_CASE("image.letterbox gives the tensor and the transform, with the picture's times") {
   TableTest letterbox(builtin("image.letterbox"),
                       {{"width", "8"}, {"height", "6"}, {"fill", "0.5"}, {"mean", "0.5"}, {"std", "0.25"}});

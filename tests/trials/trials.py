@@ -12,6 +12,7 @@ import http.server
 import json
 import os
 import pathlib
+import re
 import shutil
 import signal
 import socket
@@ -454,7 +455,8 @@ def what_people_mistype_is_answered_with_what_they_meant(t):
 @row("media ffmpeg")
 def an_error_at_the_end_of_a_run_comes_before_its_numbers(t):
     said = t.run(MISTYPED[-1][0]).said
-    must(said.index("error MR0601") < said.index("ticks in"), said[:300])
+    numbers = re.search(r"\d+ ticks? in ", said)  # one tick, if the machine is busy
+    must(numbers and said.index("error MR0601") < numbers.start(), said[:300])
 
 
 # A plugin whose items do what they are told to, and one handler that works on single ticks and on items.
