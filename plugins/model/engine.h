@@ -25,6 +25,11 @@ struct Numbers {
   void* data = nullptr;
   DType dtype{};
   std::vector<int64_t> shape;
+  uint64_t bytes() const {
+    uint64_t bytes = dtype.bits / 8;
+    for (const int64_t extent : shape) bytes *= static_cast<uint64_t>(extent);
+    return bytes;
+  }
 };
 
 // A network that is ready to compute. One thread calls it at a time; interrupt() comes from any thread.

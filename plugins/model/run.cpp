@@ -1,6 +1,5 @@
 // model.run: computes a network.
 #include <millrace/handler.h>
-#include <millrace/sound_value.h>
 
 #include <algorithm>
 #include <array>
@@ -38,8 +37,6 @@ so far.
     test.pattern ! image.patches ! model.run name=n path=media/models/ch_PP-OCRv4_det_infer.onnx ; n.tensor ! null.sink
 )"[1];
 
-constexpr uint32_t kItemsMax = 64;
-
 using Shape = std::vector<int64_t>;
 
 std::string tensors(size_t count) { return count == 1 ? "1 tensor" : std::to_string(count) + " tensors"; }
@@ -65,42 +62,39 @@ bool fits(const Shape& given, const Shape& wanted) {
                     [](int64_t have, int64_t want) { return want == kOpen || have == want; });
 }
 
-uint64_t bytes_of(DType dtype, const Shape& shape) {
-  uint64_t bytes = dtype.bits / 8;
-  for (const int64_t extent : shape) bytes *= static_cast<uint64_t>(extent);
-  return bytes;
-}
-
 class Run final : public Handler {
  public:
-  Run() { items(kItemsMax); }
+  Run() { items(MR_ITEMS_MAX); }
 
   void probe(Facts&) override { open(); }
 
   void configure(const Formats& formats) override {
     open();
-    item_inputs_.clear();
     const std::vector<PortInfo>& wanted = network_->inputs();
     const auto connected = static_cast<size_t>(
         std::count_if(inputs_.begin(), inputs_.end(), [](const Input<Tensor>* in) { return in->connected(); }));
     if (connected != wanted.size())
       throw std::invalid_argument(*path_ + " takes " + tensors(wanted.size()) + ", " + words_of(wanted) + ", and " +
                                   std::to_string(connected) + (connected == 1 ? " is" : " are") + " connected");
-    for (size_t i = 0; i < wanted.size(); ++i) item_inputs_.push_back(checked(formats.in(*inputs_[i]), wanted[i]));
+    std::vector<Shape> given;
+    for (size_t i = 0; i < wanted.size(); ++i) given.push_back(checked(formats.in(*inputs_[i]), wanted[i]));
     choose_outputs();
     batches_ = wanted.size() == 1 && has_open_rows(wanted[0]) &&
                std::all_of(chosen_.begin(), chosen_.end(),
                            [&](uint32_t index) { return has_open_rows(network_->outputs()[index]); });
-    network_->resume(); // an earlier interrupt was meant for another call
-    const std::vector<Shape> made = network_->output_shapes(item_inputs_);
+    if (made_.empty() || given != item_inputs_) {
+      network_->resume(); // an earlier interrupt was meant for another call
+      made_ = network_->output_shapes(given);
+      item_inputs_ = given;
+    }
     item_outputs_.clear();
     for (size_t o = 0; o < outputs_.size(); ++o) {
       if (o >= chosen_.size()) { // nothing is connected there, and a plan knows the size of every output
         set_format(formats.out(*outputs_[o]), dtype_of<float>(), {1});
         continue;
       }
-      item_outputs_.push_back(made[chosen_[o]]);
-      set_format(formats.out(*outputs_[o]), network_->outputs()[chosen_[o]].dtype, made[chosen_[o]]);
+      item_outputs_.push_back(made_[chosen_[o]]);
+      set_format(formats.out(*outputs_[o]), network_->outputs()[chosen_[o]].dtype, made_[chosen_[o]]);
     }
   }
 
@@ -134,8 +128,7 @@ class Run final : public Handler {
         for (size_t i = 0; i < in.size(); ++i) in[i].data = const_cast<uint8_t*>((*inputs_[i])(item).data());
         network_->run(in, chosen_, out);
       }
-      for (Numbers& numbers : out)
-        numbers.data = static_cast<uint8_t*>(numbers.data) + bytes_of(numbers.dtype, numbers.shape);
+      for (Numbers& numbers : out) numbers.data = static_cast<uint8_t*>(numbers.data) + numbers.bytes();
     }
   }
 
@@ -227,6 +220,7 @@ class Run final : public Handler {
   std::atomic<Network*> opened_ = nullptr;        // for interrupt(), which comes from any thread
   std::vector<uint32_t> chosen_;                  // outputs of the network
   std::vector<Shape> item_inputs_, item_outputs_; // shapes of one tick
+  std::vector<Shape> made_;                       // shapes of all outputs of the network for those inputs
   bool batches_ = false;
 };
 
