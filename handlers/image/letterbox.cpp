@@ -42,8 +42,7 @@ class LetterboxHandler final : public Handler {
     form_ = numbers_.form();
     form_.width = static_cast<uint32_t>(*width_);
     form_.height = static_cast<uint32_t>(*height_);
-    const auto shape = shape_of(form_);
-    formats.tensor(out_, tensor_dtype(form_), {shape[0], shape[1], shape[2], shape[3]});
+    announce_tensor(formats, out_, form_);
   }
 
   void start() override { cutter_.reserve(form_); }
@@ -51,13 +50,13 @@ class LetterboxHandler final : public Handler {
   void process(Tick& tick, Cpu&) {
     const ImageView in = video_(tick);
     const Letterbox box = box_in(in);
-    cutter_.letterbox(in, box, static_cast<float>(*fill_), form_, allocate(tick, in).data());
+    cutter_.letterbox(in, box, static_cast<float>(*fill_), form_, allocate_tensor(tick, out_, form_, in).data());
     allocate_transform(tick, in)[0] = transform_of(box, in.width(), in.height());
   }
   void process(Tick& tick, Cuda& cuda) {
     const ImageView in = video_(tick);
     const Letterbox box = box_in(in);
-    uint8_t* const target = allocate(tick, in).data();
+    uint8_t* const target = allocate_tensor(tick, out_, form_, in).data();
     const gpu::SaidTransform said{transform_of(box, in.width(), in.height()), allocate_transform(tick, in).data(),
                                   Cuda::count_of(transform_.raw(tick))};
     gpu::check(gpu::library_of(cuda).tensor->letterbox(cuda.stream(), gpu::on_device(in), box,
@@ -67,11 +66,6 @@ class LetterboxHandler final : public Handler {
  private:
   Letterbox box_in(const ImageView& in) const {
     return letterbox_of(in.width(), in.height(), form_.width, form_.height, {*align_ == "center", *enlarge_});
-  }
-  TensorSpan allocate(Tick& tick, const ImageView& in) const {
-    const TensorSpan out = out_.allocate(tick, tensor_dtype(form_), shape_of(form_));
-    take_over_times(in.header(), out_.header(tick));
-    return out;
   }
   std::span<PatchTransform> allocate_transform(Tick& tick, const ImageView& in) const {
     const std::span<PatchTransform> one = transform_.allocate(tick, 1);

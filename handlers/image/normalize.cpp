@@ -37,8 +37,7 @@ class Normalize final : public Handler {
     form_.width = in.width;
     form_.height = in.height;
     form_.channels = in.pixel_formats == bit_of(Pixel::gray8) ? 1 : 3;
-    const auto shape = shape_of(form_);
-    Format& out = formats.tensor(out_, tensor_dtype(form_), {shape[0], shape[1], shape[2], shape[3]});
+    Format& out = announce_tensor(formats, out_, form_);
     const uint32_t rows = form_.interleaved ? 1 : 2;
     out.shape_kind[rows] = out.shape_kind[rows + 1] = in.size_kind;
   }
@@ -59,9 +58,7 @@ class Normalize final : public Handler {
     form_.width = in.width();
     form_.height = in.height();
     form_.channels = in.pixel() == Pixel::gray8 ? 1 : 3;
-    const TensorSpan out = out_.allocate(tick, tensor_dtype(form_), shape_of(form_));
-    take_over_times(in.header(), out_.header(tick));
-    return out;
+    return allocate_tensor(tick, out_, form_, in);
   }
 
   Input<Image> video_{*this, "video", tensor_sources()};

@@ -41,8 +41,7 @@ class Patches final : public Handler {
     form_.width = static_cast<uint32_t>(*width_);
     form_.height = static_cast<uint32_t>(*height_);
     form_.count = boxes_.connected() ? static_cast<uint32_t>(*count_max_) : 1;
-    const auto shape = shape_of(form_);
-    formats.tensor(out_, tensor_dtype(form_), {shape[0], shape[1], shape[2], shape[3]});
+    announce_tensor(formats, out_, form_);
   }
 
   void start() override { cutter_.reserve(form_); }
@@ -52,7 +51,7 @@ class Patches final : public Handler {
     const Box whole = {0, 0, static_cast<float>(in.width()), static_cast<float>(in.height())};
     std::span<const Box> boxes(&whole, 1);
     if (boxes_.connected()) boxes = boxes_.present(tick) ? boxes_(tick) : std::span<const Box>();
-    const TensorSpan out = allocate(tick, in);
+    const TensorSpan out = allocate_tensor(tick, out_, form_, in);
     cutter_.run(in, boxes, form_, out.data());
   }
   void process(Tick& tick, Cuda& cuda) {
@@ -63,17 +62,11 @@ class Patches final : public Handler {
       regions.boxes = reinterpret_cast<const Box*>(input.data);
       regions.count = &Cuda::value_of(input)->as.records.count;
     }
-    const TensorSpan out = allocate(tick, in);
+    const TensorSpan out = allocate_tensor(tick, out_, form_, in);
     gpu::check(gpu::library_of(cuda).tensor->patches(cuda.stream(), gpu::on_device(in), regions, form_, out.data()));
   }
 
  private:
-  TensorSpan allocate(Tick& tick, const ImageView& in) const {
-    const TensorSpan out = out_.allocate(tick, tensor_dtype(form_), shape_of(form_));
-    take_over_times(in.header(), out_.header(tick));
-    return out;
-  }
-
   Input<Image> video_{*this, "video", tensor_sources()};
   Input<Records<Box>> boxes_{*this, "boxes", optional, help("in pixels of the picture")};
   Output<Tensor> out_{*this, "tensor", dtypes<Float16, float>(), rank(4), help("a patch for each box, three channels")};

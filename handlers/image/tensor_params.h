@@ -6,6 +6,7 @@
 
 #include <string>
 
+#include "handlers/image/picture.h"
 #include "handlers/image/to_tensor.h"
 
 namespace millrace::handlers {
@@ -13,6 +14,19 @@ namespace millrace::handlers {
 inline Pixels tensor_sources() {
   return pixels(
       {Pixel::gray8, Pixel::rgb8, Pixel::bgr8, Pixel::rgba8, Pixel::bgra8, Pixel::nv12, Pixel::i420, Pixel::p010});
+}
+
+// Announces tensors of this form at an output.
+inline Format& announce_tensor(const Formats& formats, const Output<Tensor>& out, const TensorForm& form) {
+  const auto shape = shape_of(form);
+  return formats.tensor(out, tensor_dtype(form), {shape[0], shape[1], shape[2], shape[3]});
+}
+
+// A tensor of this form with the times of the picture that it is made of.
+inline TensorSpan allocate_tensor(Tick& tick, const Output<Tensor>& out, const TensorForm& form, const ImageView& in) {
+  const TensorSpan tensor = out.allocate(tick, tensor_dtype(form), shape_of(form));
+  take_over_times(in.header(), out.header(tick));
+  return tensor;
 }
 
 struct [[gnu::visibility("hidden")]] TensorParams { // hidden like its members
