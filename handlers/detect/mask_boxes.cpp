@@ -73,9 +73,9 @@ class MaskBoxes final : public Handler {
     const TensorView map = map_(tick);
     size_ = map_size_of(map.shape());
     reserve();
-    find(map);
+    found_.clear();
     const bool has_transform = transform_.present(tick) && !transform_(tick).empty();
-    if (transform_.connected() && !has_transform) found_.clear(); // the picture's place is not known
+    if (has_transform || !transform_.connected()) find(map); // else the picture's place is not known
     const size_t count = std::min(found_.size(), static_cast<size_t>(*count_max_));
     std::partial_sort(
         found_.begin(), found_.begin() + static_cast<ptrdiff_t>(count), found_.end(),
@@ -112,7 +112,6 @@ class MaskBoxes final : public Handler {
       }
       areas_.add_row(scores, size_.width, static_cast<float>(*score_min_));
     }
-    found_.clear();
     const auto size_min = static_cast<uint32_t>(*size_min_);
     for (const ScoredArea& area : areas_.finish()) {
       const auto mean = static_cast<float>(area.sum / static_cast<double>(area.count));
