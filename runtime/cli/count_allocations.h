@@ -1,7 +1,7 @@
 // Counts the heap allocations of a thread while a handler is checked.
 #pragma once
 
-#include "millrace/check_handler.h"
+#include "millrace/check_handler/subject.h"
 
 namespace millrace::cli {
 

@@ -3,26 +3,10 @@
 // malloc's other callers are not counted; the collector has none, and no lock: tests/tidy refuses <mutex> there.
 #include <doctest/doctest.h>
 
-#include <cstdlib>
-#include <new>
-
 #include "batch/controller.h"
+#include "cli/count_allocations.h"
 #include "observe/random.h"
 #include "tests/batch/rig.h"
-
-namespace {
-
-uint64_t allocations_counted = 0; // one thread
-
-} // namespace
-
-[[gnu::noinline]] void* operator new(std::size_t bytes) {
-  ++allocations_counted;
-  if (void* const memory = std::malloc(bytes)) return memory;
-  throw std::bad_alloc();
-}
-[[gnu::noinline]] void operator delete(void* memory) noexcept { std::free(memory); }
-[[gnu::noinline]] void operator delete(void* memory, std::size_t) noexcept { std::free(memory); }
 
 namespace millrace::batch {
 namespace {
@@ -34,7 +18,9 @@ TEST_CASE("a collector allocates nothing while items are given, fire, are droppe
   Random random(1);
   std::array<int64_t, kInFlightMost> ends_ns = {kNever, kNever};
   uint64_t firings = 0, dropped = 0, refused = 0;
-  const uint64_t before = allocations_counted;
+  const testing::AllocationCounter counter = cli::allocation_counter();
+  const uint64_t before = counter.counted();
+  counter.count(true);
   for (int64_t now = 0; now < 5000 * kMs; now += 100'000) {
     for (uint32_t slot = 0; slot < kInFlightMost; ++slot) {
       if (ends_ns[slot] > now) continue;
@@ -56,7 +42,8 @@ TEST_CASE("a collector allocates nothing while items are given, fire, are droppe
       ends_ns[step.firing->slot] = now + 200'000 + 100'000 * int64_t{step.firing->bucket_items};
     }
   }
-  CHECK(allocations_counted == before);
+  counter.count(false);
+  CHECK(counter.counted() == before);
   CHECK(firings > 1000);
   CHECK(dropped > 100);
   CHECK(refused > 100);

@@ -3,8 +3,9 @@
 //
 // How it is counted. The run is made and driven in a forked child, so that nothing of it stays in the test program. The
 // chain's source tells when the steady part begins and ends. Between the two,
-//  - operator new and malloc's callers are counted by operator new and delete of this program (all of the runtime's
-//    allocations go through them),
+//  - allocations are counted by operator new of this program (cli/count_allocations.h), through which all of the
+//  runtime's
+//    go,
 //  - pthread_mutex_lock is counted by a function of the same name that the program puts before the library's,
 //  - system calls of the worker are stopped by a seccomp filter that lets nothing through but what ends the child: one
 //    call too many kills it, and the parent sees the signal.
@@ -23,10 +24,10 @@
 #include <atomic>
 #include <cstdlib>
 #include <memory>
-#include <new>
 #include <string>
 #include <thread>
 
+#include "cli/count_allocations.h"
 #include "device/cpu/cpu_device.h"
 #include "exec/run.h"
 #include "exec/run_options.h"
@@ -41,33 +42,17 @@
 
 namespace {
 
-[[maybe_unused]] thread_local bool counting = false;
-std::atomic<uint64_t> allocations{0}, locks{0};
+[[maybe_unused]] thread_local bool counts_locks = false;
+std::atomic<uint64_t> locks{0};
 
 } // namespace
 
 #if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
 
-[[gnu::noinline]] void* operator new(std::size_t bytes) {
-  if (counting) allocations.fetch_add(1);
-  if (void* memory = std::malloc(bytes ? bytes : 1)) return memory;
-  throw std::bad_alloc();
-}
-[[gnu::noinline]] void* operator new(std::size_t bytes, std::align_val_t alignment) {
-  if (counting) allocations.fetch_add(1);
-  const auto align = static_cast<std::size_t>(alignment);
-  if (void* memory = std::aligned_alloc(align, (bytes + align - 1) / align * align)) return memory;
-  throw std::bad_alloc();
-}
-[[gnu::noinline]] void operator delete(void* memory) noexcept { std::free(memory); }
-[[gnu::noinline]] void operator delete(void* memory, std::size_t) noexcept { std::free(memory); }
-[[gnu::noinline]] void operator delete(void* memory, std::align_val_t) noexcept { std::free(memory); }
-[[gnu::noinline]] void operator delete(void* memory, std::size_t, std::align_val_t) noexcept { std::free(memory); }
-
 extern "C" int pthread_mutex_lock(pthread_mutex_t* mutex) {
   using Lock = int (*)(pthread_mutex_t*);
   static const Lock real = reinterpret_cast<Lock>(dlsym(RTLD_NEXT, "pthread_mutex_lock"));
-  if (counting) locks.fetch_add(1);
+  if (counts_locks) locks.fetch_add(1);
   return real(mutex);
 }
 
@@ -86,6 +71,14 @@ struct Findings {
 };
 Findings* findings = nullptr;
 Log* steady_log = nullptr; // of the child that has one
+
+const testing::AllocationCounter allocation_counter = cli::allocation_counter();
+
+// Counts what the calling thread allocates and locks.
+void count(bool on) {
+  allocation_counter.count(on);
+  counts_locks = on;
+}
 
 // From here on the calling thread may leave the process and nothing else: even a read kills it.
 void forbid_system_calls() {
@@ -112,11 +105,11 @@ struct Source final : Handler {
       findings->logged_before = findings->logged;
       forbid_system_calls();
       findings->steady_reached = true;
-      counting = true;
+      count(true);
     }
     if (counts && tick.index() == kWarm + kSteady) {
-      counting = false;
-      findings->allocations = allocations;
+      count(false);
+      findings->allocations = allocation_counter.counted();
       findings->locks = locks;
       findings->ticks = tick.index() - kWarm;
       if (steady_log) findings->lost = steady_log->lost();
@@ -271,15 +264,16 @@ TEST_CASE("3.2: 0 allocations and 0 system calls in steady ticks of two streams 
 }
 
 TEST_CASE("3.2: the counters of the steady test count") {
-  counting = true;
+  const uint64_t before = allocation_counter.counted();
+  count(true);
   int* memory = new int(1);
   asm volatile("" : : "r"(memory) : "memory"); // or the compiler leaves both out
   delete memory;
   pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
   pthread_mutex_lock(&mutex);
   pthread_mutex_unlock(&mutex);
-  counting = false;
-  CHECK(allocations == 1);
+  count(false);
+  CHECK(allocation_counter.counted() == before + 1);
   CHECK(locks == 1);
   const pid_t child = fork();
   if (child == 0) {

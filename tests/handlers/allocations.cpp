@@ -2,35 +2,17 @@
 #include <doctest/doctest.h>
 #include <millrace/payload/patch_transform.h>
 
-#include <cstdlib>
 #include <memory>
-#include <new>
 #include <utility>
 #include <vector>
 
 #include "builtin.h"
+#include "cli/count_allocations.h"
 #include "handlers/draw/glyphs.h"
-
-namespace {
-
-// One thread runs these tests, so plain numbers do.
-uint64_t allocations = 0;
-bool counting = false;
-
-} // namespace
-
-// The array forms and the others call these. Not inlined: where only one of a pair is, the compiler takes them for a
-// mismatch.
-__attribute__((noinline)) void* operator new(size_t bytes) {
-  if (counting) ++allocations;
-  if (void* memory = std::malloc(bytes > 0 ? bytes : 1)) return memory;
-  throw std::bad_alloc();
-}
-__attribute__((noinline)) void operator delete(void* memory) noexcept { std::free(memory); }
-__attribute__((noinline)) void operator delete(void* memory, size_t) noexcept { std::free(memory); }
 
 using namespace millrace;
 using namespace millrace::handlers;
+using millrace::testing::AllocationCounter;
 using millrace::testing::TableTest;
 using millrace::testing::Value;
 
@@ -40,9 +22,10 @@ namespace {
 mr_status (*real_process)(void*, mr_tick*) = nullptr;
 const mr_host* real_host = nullptr;
 
+const AllocationCounter counter = cli::allocation_counter();
 struct Uncounted {
-  bool before = std::exchange(counting, false);
-  ~Uncounted() { counting = before; }
+  Uncounted() { counter.count(false); }
+  ~Uncounted() { counter.count(true); }
 };
 mr_status allocate(mr_tick* tick, uint32_t output, uint64_t bytes) {
   const Uncounted here;
@@ -59,9 +42,9 @@ mr_status counted_process(void* self, mr_tick* tick) {
   host.allocate = &allocate;
   host.modify = &modify;
   tick->host = &host;
-  counting = true;
+  counter.count(true);
   const mr_status status = real_process(self, tick);
-  counting = false;
+  counter.count(false);
   tick->host = real_host;
   return status;
 }
@@ -88,9 +71,9 @@ uint64_t allocations_of(mr_handler_type type) {
     if (port.direction == MR_INPUT) handler.input(port.name, value_for(port));
   }
   for (int i = 0; i < 3; ++i) REQUIRE(handler.tick().ok());
-  allocations = 0;
+  const uint64_t before = counter.counted();
   for (int i = 0; i < 10; ++i) REQUIRE(handler.tick().ok());
-  return allocations;
+  return counter.counted() - before;
 }
 
 struct Hoarder final : Handler {

@@ -5,25 +5,8 @@
 // malloc's other callers are not counted; the core has none. Nor has it a lock: tests/tidy refuses <mutex> there.
 #include <doctest/doctest.h>
 
-#include <atomic>
-#include <cstdlib>
-#include <new>
-
+#include "cli/count_allocations.h"
 #include "tests/net/two_nodes.h"
-
-namespace {
-
-std::atomic<uint64_t> allocations{0};
-
-} // namespace
-
-[[gnu::noinline]] void* operator new(std::size_t bytes) {
-  allocations.fetch_add(1, std::memory_order_relaxed);
-  if (void* const memory = std::malloc(bytes)) return memory;
-  throw std::bad_alloc();
-}
-[[gnu::noinline]] void operator delete(void* memory) noexcept { std::free(memory); }
-[[gnu::noinline]] void operator delete(void* memory, std::size_t) noexcept { std::free(memory); }
 
 namespace millrace::net {
 namespace {
@@ -123,7 +106,9 @@ TEST_CASE("once a crossing is open nothing is allocated, through cuts of either 
   Pair pair;
   pair.run(5, SIZE_MAX);
   REQUIRE(pair.takers[0].arrived() > 0);
-  const uint64_t before = allocations.load();
+  const testing::AllocationCounter counter = cli::allocation_counter();
+  const uint64_t before = counter.counted();
+  counter.count(true);
   for (const size_t slice : {size_t{1'000'000}, size_t{1448}, size_t{9000}})
     for (int turn = 0; turn < 8; ++turn) {
       pair.run(30, slice);
@@ -134,7 +119,8 @@ TEST_CASE("once a crossing is open nothing is allocated, through cuts of either 
       if (turn % 4 == 3) pair.cut(1);
     }
   pair.run(500, 65'536);
-  CHECK(allocations.load() == before);
+  counter.count(false);
+  CHECK(counter.counted() == before);
   CHECK(pair.refusals == 0);
   for (size_t way : {0u, 1u}) {
     CHECK(pair.takers[way].arrived() > 600);

@@ -274,6 +274,22 @@ def check_locale(path, name):
         yield f"{name}:{line}: printf() writes this number by the locale; fmt and to_chars do not"
 
 
+# ---- memory --------------------------------------------------------------------------------------------------------
+
+# AddressSanitizer brings forms of operator new of its own, and memory of theirs must not meet a delete of ours. So all
+# forms stand in one file, which whoever counts allocations links.
+OPERATOR_NEW_AT = "runtime/cli/count_allocations.cpp"
+OPERATOR_NEW = re.compile(r"(?m)^[^;=(]*\bvoid\s*\*\s*operator new(?:\[\])?\s*\(")
+
+
+def check_operator_new(path, name):
+    """Complaints about a second replacement of the global operator new."""
+    text = without_comments_and_strings(path.read_text(encoding="utf-8", errors="replace"))
+    for match in OPERATOR_NEW.finditer(text) if name != OPERATOR_NEW_AT else ():
+        line = text.count("\n", 0, match.end()) + 1
+        yield f"{name}:{line}: replaces operator new; link {OPERATOR_NEW_AT}, which has all of its forms"
+
+
 # ---- rooms -----------------------------------------------------------------------------------------------------------
 
 
@@ -389,6 +405,7 @@ def complaints(source, build=None, compiler=None):
             yield from check_locale(path, name)
         if path.suffix in CPP:
             yield from check_system(path, name)
+            yield from check_operator_new(path, name)
         yield from check_rooms(path, name)
     yield from check_tested(source)
     yield from links.check(source, files_of(source))

@@ -182,6 +182,13 @@ std::vector<int> m::orphan(int a) { return {a}; }
         self.write("runtime/memory/add.cpp", HEAD + 'void tell(double half) { std::printf("%d, %.0f\\n", 1, half); }\n')
         self.assertNotIn("locale", self.complaints())
 
+    def test_that_replaces_operator_new_once_more_is_refused(self):
+        code = HEAD + "[[gnu::noinline]] void* operator new(std::size_t bytes) {\n  return std::malloc(bytes);\n}\n"
+        self.write("tests/net/memory.cpp", code)
+        self.assertIn("tests/net/memory.cpp:2: replaces operator new", self.complaints())
+        self.write("tests/net/memory.cpp", HEAD + "int* one() { return static_cast<int*>(::operator new(4)); }\n")
+        self.assertNotIn("operator new", self.complaints())
+
     def test_that_tells_domains_apart_by_their_spelling_is_refused(self):
         for word in ("is_sim(name)", "is_cuda(name)", "step.domain == 0"):
             for name in ("runtime/exec/add.h", "runtime/embed/add.h"):

@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "count_allocations.h"
+#include "cli/count_allocations.h"
 #include "exec/run.h"
 #include "plan/plan.h"
 #include "tests/chance.h"
@@ -19,14 +19,17 @@ namespace {
 // Counts what is allocated while it lives, if the end is warm.
 class CountsAllocations {
  public:
-  CountsAllocations(uint64_t& sum, bool is_warm) : sum_(sum), is_warm_(is_warm), before_(allocations_so_far()) {}
+  CountsAllocations(uint64_t& sum, bool is_warm) : sum_(sum), is_warm_(is_warm), before_(counter_.counted()) {
+    counter_.count(true);
+  }
   ~CountsAllocations() {
-    if (is_warm_) sum_ += allocations_so_far() - before_;
+    if (is_warm_) sum_ += counter_.counted() - before_;
   }
   // A parcel with live changes, which are rare, may allocate for their names and values.
   void leave_out(const Parcel& parcel) { is_warm_ = is_warm_ && parcel.changes.empty(); }
 
  private:
+  const testing::AllocationCounter counter_ = cli::allocation_counter();
   uint64_t& sum_;
   bool is_warm_;
   uint64_t before_;
