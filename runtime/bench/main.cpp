@@ -7,6 +7,7 @@
 #include "cli/exit_code.h"
 #include "cli/signals.h"
 #include "cli/usage_error.h"
+#include "observe/error_codes.h"
 #include "observe/plain_numbers.h"
 
 namespace millrace::bench {

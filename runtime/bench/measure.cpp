@@ -14,6 +14,8 @@
 #include "observe/error.h"
 #include "observe/report.h"
 #include "plan/compile.h"
+#include "plan/domain.h"
+#include "plan/machine.h"
 #include "plan/plan.h"
 #include "plugin/registry.h"
 

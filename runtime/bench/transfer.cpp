@@ -16,7 +16,9 @@
 #include "embed/compose.h"
 #include "exec/run_options.h"
 #include "observe/error.h"
+#include "observe/error_codes.h"
 #include "observe/report.h"
+#include "plan/domain.h"
 
 namespace millrace::bench {
 

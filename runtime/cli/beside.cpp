@@ -9,6 +9,7 @@
 #include <cstring>
 
 #include "observe/error.h"
+#include "observe/error_codes.h"
 
 namespace millrace::cli {
 namespace fs = std::filesystem;

@@ -10,6 +10,7 @@
 #include "cli/output.h"
 #include "compose/pipeline.h"
 #include "embed/calibrate.h"
+#include "observe/error_codes.h"
 
 namespace millrace::cli {
 

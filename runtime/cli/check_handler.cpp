@@ -17,6 +17,7 @@
 #include "compose/plugins.h"
 #include "graph/graph.h"
 #include "millrace/check_handler.h"
+#include "observe/error_codes.h"
 #include "observe/printable.h"
 #include "observe/secrets.h"
 

@@ -15,6 +15,7 @@
 #include "cli/exit_code.h"
 #include "cli/output.h"
 #include "observe/error.h"
+#include "observe/error_codes.h"
 #include "observe/printable.h"
 #include "serve/client.h"
 #include "serve/message.h"

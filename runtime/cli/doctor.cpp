@@ -21,6 +21,7 @@
 #include "embed/device_module.h"
 #include "exec/run.h"
 #include "exec/run_options.h"
+#include "observe/error_codes.h"
 #include "observe/report.h"
 
 namespace millrace::cli {

@@ -1,5 +1,6 @@
 // Maps each family of errors to an exit code, and prints the last error of a command; see exit_code.h.
 #include "cli/exit_code.h"
+#include "observe/error_codes.h"
 
 #include <cstdio>
 

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "observe/error.h"
+#include "observe/error_codes.h"
 #include "observe/start_thread.h"
 
 namespace millrace::cli {

@@ -18,6 +18,7 @@
 #include "net/system/endpoint.h"
 #include "net/system/identity.h"
 #include "net/system/known_peers.h"
+#include "observe/error_codes.h"
 
 namespace millrace::cli {
 

@@ -6,6 +6,7 @@
 #include <cstring>
 
 #include "observe/error.h"
+#include "observe/error_codes.h"
 
 namespace millrace::cli {
 

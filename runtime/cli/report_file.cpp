@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "observe/error.h"
+#include "observe/error_codes.h"
 #include "observe/printable.h"
 
 namespace millrace::cli {

@@ -35,6 +35,7 @@
 #include "node/node.h"
 #include "node/report.h"
 #include "node/trace.h"
+#include "observe/error_codes.h"
 #include "observe/log.h"
 #include "observe/secrets.h"
 #include "observe/start_thread.h"

@@ -14,6 +14,7 @@
 #include <cstring>
 
 #include "observe/error.h"
+#include "observe/error_codes.h"
 
 namespace millrace::cli {
 

@@ -9,6 +9,7 @@
 
 #include "compose/plugins.h"
 #include "millrace/read_number.h"
+#include "observe/error_codes.h"
 
 namespace millrace::cli {
 

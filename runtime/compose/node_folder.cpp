@@ -3,6 +3,7 @@
 
 #include "embed/machine_file.h"
 #include "observe/error.h"
+#include "observe/error_codes.h"
 
 namespace millrace::compose {
 

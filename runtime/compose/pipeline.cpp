@@ -20,6 +20,7 @@
 #include "node/documents.h"
 #include "node/kept_brief.h"
 #include "node/offers.h"
+#include "observe/error_codes.h"
 #include "observe/printable.h"
 #include "plan/plan.h"
 

@@ -6,6 +6,7 @@
 #include <fstream>
 
 #include "embed/compose.h"
+#include "observe/error_codes.h"
 
 namespace millrace::compose {
 namespace fs = std::filesystem;

@@ -11,6 +11,8 @@
 #include "embed/saved_plan.h"
 #include "graph/graph.h"
 #include "plan/choose_nodes.h"
+#include "plan/domain.h"
+#include "plan/machine.h"
 #include "plan/prepare.h"
 
 namespace millrace::device {

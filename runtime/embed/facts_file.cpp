@@ -6,6 +6,7 @@
 #include "embed/json_fields.h"
 #include "graph/quantity.h"
 #include "millrace/payload.h"
+#include "observe/error_codes.h"
 #include "plan/probe.h"
 #include "plan/refusal.h"
 #include "plugin/registry.h"

@@ -7,7 +7,11 @@
 
 #include "exec/state.h"
 #include "observe/error.h"
+#include "observe/error_codes.h"
 #include "plan/draft.h"
+#include "plan/memory.h"
+#include "plan/pace.h"
+#include "plan/step.h"
 
 namespace millrace::embed {
 

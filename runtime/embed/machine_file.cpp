@@ -14,6 +14,7 @@
 #include "device/sim/sim.h"
 #include "embed/json_fields.h"
 #include "millrace/abi.h"
+#include "observe/error_codes.h"
 #include "plan/domain.h"
 
 namespace millrace::embed {

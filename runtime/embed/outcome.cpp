@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "observe/error.h"
+#include "observe/error_codes.h"
 #include "observe/report.h"
 
 namespace millrace::embed {

@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "embed/json_fields.h"
+#include "observe/error_codes.h"
 #include "plan/domain.h"
 #include "plan/print.h"
 

@@ -7,6 +7,7 @@
 #include "exec/run.h"
 #include "exec/seats.h"
 #include "graph/quantity.h"
+#include "observe/error_codes.h"
 #include "observe/printable.h"
 #include "observe/report.h"
 #include "observe/start_thread.h"

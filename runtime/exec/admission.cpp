@@ -23,6 +23,7 @@
 #include "exec/stream_epochs.h"
 #include "exec/stream_life.h"
 #include "exec/window.h"
+#include "observe/error_codes.h"
 #include "plan/format_text.h"
 #include "plan/pace.h"
 #include "plan/step.h"

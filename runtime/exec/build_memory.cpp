@@ -15,6 +15,7 @@
 #include "exec/run_options.h"
 #include "exec/run_state.h"
 #include "memory/ring.h"
+#include "observe/error_codes.h"
 #include "plan/domain.h"
 #include "plan/memory.h"
 #include "plan/pace.h"

@@ -12,6 +12,7 @@
 #include "exec/run_options.h"
 #include "exec/run_state.h"
 #include "exec/seats.h"
+#include "observe/error_codes.h"
 #include "plan/memory.h"
 #include "plan/pace.h"
 #include "plan/plan.h"

@@ -24,6 +24,7 @@
 #include "exec/seats.h"
 #include "exec/sink_latency.h"
 #include "graph/unfold.h"
+#include "observe/error_codes.h"
 #include "observe/printable.h"
 #include "plan/domain.h"
 #include "plan/pace.h"

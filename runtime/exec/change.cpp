@@ -12,6 +12,7 @@
 #include "exec/run_options.h"
 #include "exec/seats.h"
 #include "observe/error.h"
+#include "observe/error_codes.h"
 #include "plan/format_text.h"
 #include "plan/paths.h"
 #include "plugin/registry.h"

@@ -5,6 +5,7 @@
 #include "exec/run_options.h"
 #include "exec/run_state.h"
 #include "graph/keys.h"
+#include "observe/error_codes.h"
 #include "plan/format_text.h"
 #include "plan/group_plan.h"
 

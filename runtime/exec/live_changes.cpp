@@ -10,6 +10,7 @@
 #include "exec/run.h"
 #include "exec/run_log.h"
 #include "observe/error.h"
+#include "observe/error_codes.h"
 #include "plan/pace.h"
 #include "plan/plan.h"
 #include "plugin/registry.h"

@@ -17,6 +17,7 @@
 #include "exec/threads.h"
 #include "exec/under_way.h"
 #include "exec/window.h"
+#include "observe/error_codes.h"
 #include "observe/start_thread.h"
 #include "plan/group_plan.h"
 #include "plan/memory.h"

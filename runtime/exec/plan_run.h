@@ -10,7 +10,6 @@
 #include <vector>
 
 #include "exec/step.h"
-#include "plan/predict.h"
 
 namespace millrace::graph {
 struct Graph;
@@ -18,6 +17,7 @@ struct Graph;
 namespace millrace::plan {
 struct Cut;
 struct Plan;
+struct PredictedPath;
 } // namespace millrace::plan
 
 namespace millrace::exec {

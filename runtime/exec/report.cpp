@@ -30,6 +30,7 @@
 #include "plan/memory.h"
 #include "plan/partition.h"
 #include "plan/plan.h"
+#include "plan/predict.h"
 
 namespace millrace::exec {
 

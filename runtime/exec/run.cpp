@@ -21,6 +21,7 @@
 #include "exec/virtual_driver.h"
 #include "exec/window.h"
 #include "graph/graph.h"
+#include "observe/error_codes.h"
 #include "observe/log.h"
 #include "observe/trace_file.h"
 #include "plan/pace.h"

@@ -13,6 +13,7 @@
 #include "exec/run_state.h"
 #include "exec/seats.h"
 #include "exec/source.h"
+#include "observe/error_codes.h"
 #include "observe/log.h"
 #include "observe/report.h"
 #include "plan/domain.h"

@@ -23,6 +23,7 @@
 #include "exec/source.h"
 #include "exec/stream_epochs.h"
 #include "graph/graph.h"
+#include "observe/error_codes.h"
 #include "plan/domain.h"
 #include "plan/pace.h"
 #include "plan/partition.h"

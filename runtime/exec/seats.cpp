@@ -15,6 +15,7 @@
 #include "exec/source.h"
 #include "exec/window.h"
 #include "graph/unfold.h"
+#include "observe/error_codes.h"
 #include "plan/make_stream.h"
 #include "plan/pace.h"
 #include "plan/plan.h"

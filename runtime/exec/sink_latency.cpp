@@ -9,6 +9,7 @@
 #include "exec/run_state.h"
 #include "plan/pace.h"
 #include "plan/plan.h"
+#include "plan/predict.h"
 
 namespace millrace::exec {
 

@@ -18,6 +18,7 @@
 #include "exec/run_state.h"
 #include "exec/seats.h"
 #include "exec/stream_epochs.h"
+#include "observe/error_codes.h"
 #include "plan/pace.h"
 #include "plan/step.h"
 

@@ -14,6 +14,7 @@
 #include "exec/run_state.h"
 #include "exec/segment.h"
 #include "exec/threads.h"
+#include "observe/error_codes.h"
 #include "plan/pace.h"
 #include "plan/plan.h"
 

@@ -7,6 +7,7 @@
 #include "graph/keys.h"
 #include "graph/quantity.h"
 #include "graph/unfold.h"
+#include "observe/error_codes.h"
 
 namespace millrace::graph {
 

@@ -15,6 +15,7 @@
 
 #include "graph/graph.h"
 #include "graph/stray_word.h"
+#include "observe/error.h"
 
 namespace millrace::graph {
 

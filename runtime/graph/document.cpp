@@ -15,6 +15,7 @@
 #include <nlohmann/json.hpp>
 
 #include "graph/limits.h"
+#include "observe/error_codes.h"
 #include "observe/secrets.h"
 
 namespace millrace::graph {

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "graph/unfold.h"
+#include "observe/error_codes.h"
 
 namespace millrace::graph {
 

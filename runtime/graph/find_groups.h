@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "graph/graph.h"
+#include "observe/error.h"
 
 namespace millrace::graph {
 

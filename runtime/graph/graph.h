@@ -8,7 +8,11 @@
 #include <vector>
 
 #include "graph/enums.h"
-#include "observe/error.h"
+#include "observe/place.h"
+
+namespace millrace {
+struct Error;
+}
 
 namespace millrace::graph {
 

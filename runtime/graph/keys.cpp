@@ -7,6 +7,7 @@
 
 #include "graph/limits.h"
 #include "graph/quantity.h"
+#include "observe/error_codes.h"
 
 namespace millrace::graph {
 

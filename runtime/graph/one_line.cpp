@@ -15,6 +15,7 @@
 #include "graph/quantity.h"
 #include "graph/reference.h"
 #include "graph/stray_word.h"
+#include "observe/error_codes.h"
 
 namespace millrace::graph {
 

@@ -5,6 +5,7 @@
 #include <string>
 
 #include "graph/graph.h"
+#include "observe/error.h"
 #include "plugin/handler_info.h"
 
 namespace millrace::graph {

@@ -9,6 +9,7 @@
 #include "graph/limits.h"
 #include "graph/quantity.h"
 #include "graph/stray_word.h"
+#include "observe/error_codes.h"
 #include "observe/secrets.h"
 
 namespace millrace::graph {

@@ -11,6 +11,7 @@
 #include "graph/keys.h"
 #include "graph/limits.h"
 #include "graph/quantity.h"
+#include "observe/error_codes.h"
 
 namespace millrace::graph {
 

@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "graph/graph.h"
+#include "observe/error.h"
 
 namespace millrace::graph {
 

@@ -25,7 +25,6 @@
 #include <memory>
 #include <vector>
 
-#include "device/fence.h"
 #include "millrace/abi.h"
 
 namespace millrace::memory {

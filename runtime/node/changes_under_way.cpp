@@ -1,5 +1,6 @@
 // Asks one node after the other; see changes_under_way.h.
 #include "node/changes_under_way.h"
+#include "observe/error_codes.h"
 
 #include <algorithm>
 #include <utility>

@@ -12,6 +12,7 @@
 #include "exec/run.h"
 #include "net/system/digest.h"
 #include "node/link_prices.h"
+#include "observe/error_codes.h"
 #include "plan/plan.h"
 
 namespace millrace::node {

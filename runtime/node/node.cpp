@@ -17,6 +17,7 @@
 #include "node/meeting.h"
 #include "node/offers.h"
 #include "node/trace.h"
+#include "observe/error_codes.h"
 #include "plan/pace.h"
 #include "plan/plan.h"
 

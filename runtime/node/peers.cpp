@@ -5,6 +5,7 @@
 
 #include "net/system/known_peers.h"
 #include "observe/error.h"
+#include "observe/error_codes.h"
 
 namespace millrace::node {
 

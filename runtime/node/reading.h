@@ -5,6 +5,7 @@
 #include <string>
 
 #include "observe/error.h"
+#include "observe/error_codes.h"
 
 namespace millrace::node {
 

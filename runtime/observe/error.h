@@ -7,21 +7,9 @@
 #include <vector>
 
 #include "millrace/nearest.h"
-#include "observe/error_codes.h"
+#include "observe/place.h"
 
 namespace millrace {
-
-// The file of every place in a one-line pipeline.
-inline constexpr const char* kOneLineFile = "pipeline";
-
-// A position in a pipeline text. line and column count from 1; 0: not known.
-struct Place {
-  std::string file; // as the user named it; kOneLineFile for a one-line pipeline
-  int line = 0;
-  int column = 0;
-  // An edit that is proposed there is written in the syntax of a line, not of a file.
-  bool is_one_line() const { return file == kOneLineFile; }
-};
 
 // Codes are stable, and named in error_codes.h. The hundreds tell the family: 1 usage, 2 pipeline text, 3 graph, 4
 // plan, 5 plugin, 6 run, 7 device, 8 nodes and links.

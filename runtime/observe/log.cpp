@@ -17,6 +17,7 @@
 #include <thread>
 
 #include "observe/error.h"
+#include "observe/error_codes.h"
 #include "observe/line_fold.h"
 #include "observe/log_lines.h"
 #include "observe/printable.h"

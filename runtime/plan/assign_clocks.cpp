@@ -3,10 +3,15 @@
 #include <set>
 
 #include "graph/quantity.h"
+#include "millrace/nearest.h"
+#include "observe/error.h"
+#include "observe/error_codes.h"
 #include "plan/clock_circles.h"
 #include "plan/draft.h"
+#include "plan/facts.h"
 #include "plan/format_text.h"
 #include "plan/groups.h"
+#include "plan/machine.h"
 
 namespace millrace::plan {
 

@@ -5,7 +5,9 @@
 #include <string>
 #include <vector>
 
+#include "observe/error.h"
 #include "plan/draft.h"
+#include "plugin/handler_info.h"
 
 namespace millrace::plan {
 

@@ -2,8 +2,12 @@
 // as one (semantics.md 4.5).
 #include <algorithm>
 
+#include "plan/domain.h"
 #include "plan/draft.h"
+#include "plan/memory.h"
+#include "plan/pace.h"
 #include "plan/reachability.h"
+#include "plan/step.h"
 
 namespace millrace::plan {
 

@@ -1,5 +1,8 @@
 // Refuses invalid formats, unknown or excessive sizes, and empty initial values of formats that cannot be empty.
 #include "plan/check_formats.h"
+#include "observe/error.h"
+#include "observe/error_codes.h"
+#include "plan/machine.h"
 
 #include <algorithm>
 #include <string>

@@ -6,6 +6,8 @@
 #include <algorithm>
 
 #include "plan/draft.h"
+#include "plan/facts.h"
+#include "plugin/handler_info.h"
 
 namespace millrace::plan {
 

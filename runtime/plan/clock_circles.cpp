@@ -9,7 +9,12 @@
 #include <map>
 #include <set>
 
+#include "observe/error.h"
+#include "observe/error_codes.h"
 #include "plan/format_text.h"
+#include "plan/memory.h"
+#include "plan/step.h"
+#include "plugin/handler_info.h"
 
 namespace millrace::plan {
 

@@ -23,6 +23,7 @@
 #include <vector>
 
 #include "plan/draft.h"
+#include "plan/pace.h"
 
 namespace millrace::plan {
 

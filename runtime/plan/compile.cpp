@@ -4,11 +4,16 @@
 #include <optional>
 
 #include "graph/unfold.h"
+#include "observe/error_codes.h"
 #include "plan/clock_circles.h"
 #include "plan/draft.h"
+#include "plan/facts.h"
+#include "plan/machine.h"
+#include "plan/memory.h"
 #include "plan/order.h"
 #include "plan/predict.h"
 #include "plan/stages.h"
+#include "plugin/answers.h"
 
 namespace millrace::plan {
 

@@ -4,10 +4,14 @@
 #include <map>
 #include <tuple>
 
+#include "observe/error.h"
+#include "observe/error_codes.h"
 #include "plan/expand.h"
 #include "plan/far_feeds.h"
 #include "plan/format_text.h"
 #include "plan/group_steps.h"
+#include "plan/memory.h"
+#include "plugin/handler_info.h"
 
 namespace millrace::plan {
 

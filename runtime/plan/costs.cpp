@@ -4,6 +4,10 @@
 #include <cmath>
 
 #include "plan/draft.h"
+#include "plan/memory.h"
+#include "plan/prices.h"
+#include "plan/step.h"
+#include "plugin/handler_info.h"
 
 namespace millrace::plan {
 

@@ -6,6 +6,7 @@
 #include "plan/draft.h"
 #include "plan/far_feeds.h"
 #include "plan/format_text.h"
+#include "plan/memory.h"
 
 namespace millrace::plan {
 

@@ -8,18 +8,23 @@
 #include <vector>
 
 #include "graph/graph.h"
-#include "plan/domain.h"
-#include "plan/facts.h"
-#include "plan/group_plan.h"
-#include "plan/machine.h"
-#include "plan/memory.h"
-#include "plan/pace.h"
+#include "plan/hops.h"
 #include "plan/plan.h"
-#include "plan/step.h"
-#include "plugin/answers.h"
-#include "plugin/handler_info.h"
+
+namespace millrace {
+struct Error;
+}
+namespace millrace::plugin {
+class Answers;
+struct HandlerInfo;
+} // namespace millrace::plugin
 
 namespace millrace::plan {
+
+struct Facts;
+struct Machine;
+struct Options;
+class Types;
 
 // A handler with its ports laid flat, as the ABI counts them.
 struct DraftHandler {

@@ -7,6 +7,8 @@
 #include <vector>
 
 #include "plan/draft.h"
+#include "plan/step.h"
+#include "plugin/handler_info.h"
 
 namespace millrace::plan {
 

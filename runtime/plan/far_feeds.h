@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "plan/expand.h"
+#include "plan/machine.h"
 
 namespace millrace::plan {
 

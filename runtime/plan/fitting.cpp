@@ -5,9 +5,14 @@
 #include <algorithm>
 
 #include "memory/ring.h"
+#include "observe/error.h"
+#include "observe/error_codes.h"
+#include "plan/domain.h"
 #include "plan/draft.h"
 #include "plan/format_text.h"
 #include "plan/lay_out.h"
+#include "plan/memory.h"
+#include "plan/step.h"
 
 namespace millrace::plan {
 

@@ -5,7 +5,9 @@
 
 #include "batch/collector.h"
 #include "plan/groups.h"
+#include "plan/memory.h"
 #include "plan/reachability.h"
+#include "plugin/handler_info.h"
 
 namespace millrace::plan {
 

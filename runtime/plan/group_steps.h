@@ -4,6 +4,7 @@
 #include <map>
 
 #include "plan/expand.h"
+#include "plan/group_plan.h"
 
 namespace millrace::plan {
 

@@ -8,8 +8,13 @@
 #include "batch/collector.h"
 #include "graph/quantity.h"
 #include "graph/unfold.h"
+#include "observe/error_codes.h"
+#include "plan/facts.h"
 #include "plan/format_text.h"
+#include "plan/group_plan.h"
+#include "plan/machine.h"
 #include "plan/reachability.h"
+#include "plugin/handler_info.h"
 
 namespace millrace::plan {
 

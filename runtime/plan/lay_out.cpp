@@ -12,6 +12,8 @@
 #include "plan/clock_circles.h"
 #include "plan/draft.h"
 #include "plan/far_feeds.h"
+#include "plan/group_plan.h"
+#include "plan/memory.h"
 #include "plan/order.h"
 #include "plan/windows.h"
 

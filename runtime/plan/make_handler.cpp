@@ -5,6 +5,7 @@
 
 #include "graph/file_kind.h"
 #include "graph/stray_word.h"
+#include "observe/error_codes.h"
 #include "plan/memory.h"
 #include "plan/paths.h"
 #include "plan/plan.h"

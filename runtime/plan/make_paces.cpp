@@ -6,8 +6,10 @@
 
 #include "plan/clock_circles.h"
 #include "plan/expand.h"
+#include "plan/machine.h"
 #include "plan/reachability.h"
 #include "plan/stages.h"
+#include "plugin/handler_info.h"
 
 namespace millrace::plan {
 

@@ -3,8 +3,13 @@
 #include <algorithm>
 #include <cmath>
 
+#include "observe/error.h"
+#include "observe/error_codes.h"
 #include "plan/expand.h"
+#include "plan/machine.h"
+#include "plan/pace.h"
 #include "plan/stages.h"
+#include "plugin/handler_info.h"
 
 namespace millrace::plan {
 

@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "graph/unfold.h"
+#include "observe/error_codes.h"
 #include "plan/domain.h"
 #include "plan/format_text.h"
 #include "plan/make_handler.h"

@@ -5,6 +5,7 @@
 #include <map>
 
 #include "millrace/payload.h"
+#include "observe/error_codes.h"
 #include "plan/between.h"
 #include "plan/check_formats.h"
 #include "plan/draft.h"

@@ -1,8 +1,10 @@
 // Finds the gates that let in every tick, and not only those with a value: gates of a group in which a handler fires on
 // the other ticks too, looks back by ticks, reads a queue between clocks, or owes results that are waited for.
+#include "observe/error.h"
 #include "plan/clock_circles.h"
 #include "plan/expand.h"
 #include "plan/order.h"
+#include "plugin/handler_info.h"
 
 namespace millrace::plan {
 

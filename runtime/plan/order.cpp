@@ -5,7 +5,11 @@
 #include <functional>
 #include <queue>
 
+#include "observe/error.h"
+#include "observe/error_codes.h"
 #include "plan/explained.h"
+#include "plan/group_plan.h"
+#include "plan/memory.h"
 
 namespace millrace::plan {
 

@@ -2,6 +2,8 @@
 #pragma once
 
 #include "plan/draft.h"
+#include "plan/pace.h"
+#include "plan/step.h"
 
 namespace millrace::plan {
 

@@ -6,6 +6,7 @@
 
 #include "plan/draft.h"
 #include "plan/explained.h"
+#include "plan/memory.h"
 #include "plan/order.h"
 #include "plan/reachability.h"
 

@@ -6,9 +6,12 @@
 
 #include "plan/clock_circles.h"
 #include "plan/draft.h"
+#include "plan/machine.h"
+#include "plan/memory.h"
 #include "plan/order.h"
 #include "plan/partition.h"
 #include "plan/reachability.h"
+#include "plugin/handler_info.h"
 
 namespace millrace::plan {
 

@@ -16,6 +16,7 @@
 #include "graph/confine.h"
 #include "graph/graph.h"
 #include "millrace/path_pattern.h"
+#include "observe/error_codes.h"
 #include "plan/facts.h"
 #include "plugin/answers.h"
 

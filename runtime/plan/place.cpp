@@ -2,8 +2,14 @@
 // they are known (place_by_price.cpp).
 #include <algorithm>
 
+#include "millrace/nearest.h"
+#include "observe/error.h"
+#include "observe/error_codes.h"
+#include "plan/domain.h"
 #include "plan/draft.h"
+#include "plan/machine.h"
 #include "plan/stages.h"
+#include "plugin/handler_info.h"
 
 namespace millrace::plan {
 

@@ -6,6 +6,7 @@
 #include <tuple>
 
 #include "plan/draft.h"
+#include "plan/machine.h"
 #include "plan/placement.h"
 
 namespace millrace::plan {

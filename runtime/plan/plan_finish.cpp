@@ -3,6 +3,7 @@
 // finish step is a reader outside the body's region, so these values also have their times if the body was captured
 // with others.
 #include "plan/draft.h"
+#include "plan/step.h"
 
 namespace millrace::plan {
 

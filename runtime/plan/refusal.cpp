@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "graph/graph.h"
+#include "observe/error_codes.h"
 #include "plan/paths.h"
 
 namespace millrace::plan {

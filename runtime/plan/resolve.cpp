@@ -4,8 +4,10 @@
 #include <map>
 #include <tuple>
 
+#include "observe/error_codes.h"
 #include "plan/between.h"
 #include "plan/draft.h"
+#include "plan/facts.h"
 #include "plan/groups.h"
 #include "plan/rewire.h"
 

@@ -1,5 +1,6 @@
 // Looks for another way to connect a handler's edges, in which every input gets what it takes.
 #include "plan/rewire.h"
+#include "plugin/handler_info.h"
 
 #include <algorithm>
 

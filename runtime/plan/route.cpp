@@ -4,8 +4,12 @@
 #include <algorithm>
 #include <map>
 
+#include "observe/error.h"
+#include "observe/error_codes.h"
+#include "plan/domain.h"
 #include "plan/draft.h"
 #include "plan/explained.h"
+#include "plan/machine.h"
 #include "plan/order.h"
 #include "plan/reachability.h"
 

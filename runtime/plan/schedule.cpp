@@ -8,6 +8,8 @@
 #include <numeric>
 
 #include "plan/draft.h"
+#include "plan/pace.h"
+#include "plan/step.h"
 
 namespace millrace::plan {
 

@@ -5,7 +5,10 @@
 
 #include "plan/draft.h"
 #include "plan/far_feeds.h"
+#include "plan/group_plan.h"
+#include "plan/pace.h"
 #include "plan/reachability.h"
+#include "plugin/handler_info.h"
 
 namespace millrace::plan {
 

@@ -4,8 +4,12 @@
 #include <algorithm>
 #include <optional>
 
+#include "millrace/nearest.h"
+#include "observe/error.h"
+#include "observe/error_codes.h"
 #include "plan/format_text.h"
 #include "plan/groups.h"
+#include "plan/machine.h"
 
 namespace millrace::plan {
 

@@ -33,6 +33,7 @@
 #include <vector>
 
 #include "plan/draft.h"
+#include "plan/machine.h"
 
 namespace millrace::plan {
 

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "plan/draft.h"
+#include "plan/pace.h"
 
 namespace millrace::plan {
 

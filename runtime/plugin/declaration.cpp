@@ -6,6 +6,7 @@
 
 #include "millrace/param_text.h"
 #include "millrace/payload.h"
+#include "observe/error_codes.h"
 
 namespace millrace::plugin {
 namespace {

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "millrace/param_text.h"
+#include "observe/error_codes.h"
 #include "observe/printable.h"
 #include "plugin/registry.h"
 

@@ -10,6 +10,7 @@
 #include <set>
 
 #include "handlers/builtin.h"
+#include "observe/error_codes.h"
 #include "plugin/declaration.h"
 #include "plugin/foreign_names.h"
 

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "observe/error.h"
+#include "observe/error_codes.h"
 
 namespace millrace::plugin {
 

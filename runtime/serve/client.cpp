@@ -15,6 +15,7 @@
 
 #include "net/system/local.h"
 #include "observe/error.h"
+#include "observe/error_codes.h"
 #include "observe/printable.h"
 #include "serve/message.h"
 

@@ -13,6 +13,7 @@
 
 #include "net/system/local.h"
 #include "observe/error.h"
+#include "observe/error_codes.h"
 
 namespace millrace::serve {
 

@@ -21,6 +21,7 @@
 #include "net/system/descriptor.h"
 #include "net/system/local.h"
 #include "observe/error.h"
+#include "observe/error_codes.h"
 #include "observe/start_thread.h"
 #include "serve/lines.h"
 #include "serve/message.h"

@@ -6,6 +6,7 @@
 #include <fstream>
 
 #include "observe/error.h"
+#include "observe/error_codes.h"
 #include "tests/folder.h"
 
 using namespace millrace;

@@ -11,6 +11,7 @@
 #include "exec/run_options.h"
 #include "observe/report.h"
 #include "plan/explained.h"
+#include "plan/machine.h"
 #include "plan/pace.h"
 #include "plan/plan.h"
 #include "plan/print.h"

@@ -10,6 +10,7 @@
 #include "exec/run.h"
 #include "exec/virtual_driver.h"
 #include "harness.h"
+#include "observe/error_codes.h"
 #include "plan/plan.h"
 
 using namespace millrace;

@@ -16,6 +16,7 @@
 #include "graph/unfold.h"
 #include "harness.h"
 #include "observe/error.h"
+#include "observe/error_codes.h"
 
 using namespace millrace;
 using namespace millrace::test;

@@ -16,6 +16,7 @@
 #include "clock_graphs.h"
 #include "exec/run.h"
 #include "sample.h"
+#include "tests/exec/test_handlers.h"
 #include "tests/part.h"
 
 using namespace millrace;

@@ -9,6 +9,7 @@
 #include "device/device.h"
 #include "device/sim/sim.h"
 #include "enqueuing_handlers.h"
+#include "plan/machine.h"
 #include "tests/part.h"
 #include "tests/seed.h"
 
@@ -319,13 +320,17 @@ TEST_CASE(
 TEST_CASE("5.5: a CUDA device whose launches nobody measured is planned with a guess, and the plan says so") {
   Setup setup = on_device();
   setup.hops = {copy_hop("cpu", "cuda:0", 1), copy_hop("cuda:0", "cpu", 1)};
-  setup.bodies = {{"q.add", "", "cpu", 8, 8, 8, 8, 1}, {"q.add", "", "cuda:0", 8, 1, 1, 1, 1}};
+  std::vector<plan::LaunchCost> launches;
+  setup.machine = [&](plan::Machine& machine) {
+    machine.bodies = {{"q.add", "", "cpu", 8, 8, 8, 8, 1}, {"q.add", "", "cuda:0", 8, 1, 1, 1, 1}};
+    machine.launches = launches;
+  };
   const auto guessed = [](const Compiled& compiled) { return compiled.has_note("launches not measured: cuda:0"); };
   const auto domain = [](const Compiled& compiled) { return compiled.place("h0"); };
   const Compiled by_guess(chain({"add"}), setup);
   CHECK(guessed(by_guess));
   CHECK(domain(by_guess) == "cpu"); // 8 µs there, and here 1, a launch, and two copies
-  setup.launches = {{"cuda:0", 2, 1}};
+  launches = {{"cuda:0", 2, 1}};
   const Compiled measured(chain({"add"}), setup);
   CHECK_FALSE(guessed(measured));
   CHECK(domain(measured) == "cuda:0");

@@ -5,6 +5,7 @@
 
 #include "alike.h"
 #include "device/sim/sim.h"
+#include "test_handlers.h"
 
 #pragma GCC visibility push(hidden) // as what they are made of is
 namespace millrace::test::enqueued {

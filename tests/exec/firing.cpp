@@ -3,6 +3,7 @@
 #include <doctest/doctest.h>
 
 #include "harness.h"
+#include "tests/exec/test_handlers.h"
 
 using namespace millrace;
 using namespace millrace::test;

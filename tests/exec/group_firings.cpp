@@ -15,6 +15,7 @@
 #include "exec/seats.h"
 #include "exec/virtual_driver.h"
 #include "graph/unfold.h"
+#include "observe/error_codes.h"
 #include "plan/group_plan.h"
 #include "plan/pace.h"
 #include "plan/plan.h"

@@ -12,6 +12,7 @@
 #include "exec/virtual_driver.h"
 #include "graph/unfold.h"
 #include "harness.h"
+#include "observe/error_codes.h"
 #include "plan/group_plan.h"
 #include "plan/plan.h"
 

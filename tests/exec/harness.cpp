@@ -20,6 +20,7 @@
 #include "plan/plan.h"
 #include "plan/prepare.h"
 #include "plugin/registry.h"
+#include "tests/exec/test_handlers.h"
 #include "tests/plan/plan_json.h"
 
 namespace millrace::test {
@@ -78,8 +79,7 @@ Compiled::Parts::Parts(Pipeline pipeline, const Setup& the_setup) : setup(the_se
   machine.workers = setup.workers;
   machine.use(plan::domains_named(setup.domains));
   machine.hops = setup.hops;
-  machine.bodies = setup.bodies;
-  machine.launches = setup.launches;
+  setup.machine(machine);
   plan::Options options;
   options.costs_ns = setup.costs_ns;
   options.nodes = setup.nodes;

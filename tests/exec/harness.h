@@ -13,9 +13,8 @@
 #include "exec/run_options.h"
 #include "observe/report.h"
 #include "pipeline.h"
-#include "plan/prices.h"
+#include "plan/hops.h"
 #include "seen.h"
-#include "test_handlers.h"
 #include "tests/milliseconds.h"
 #include "tests/plan/plan_view.h"
 
@@ -27,6 +26,9 @@ struct SimOptions;
 } // namespace millrace::device
 namespace millrace::exec {
 class Run;
+}
+namespace millrace::plan {
+struct Machine;
 }
 namespace millrace::plugin {
 class CallWatch;
@@ -53,11 +55,10 @@ struct Setup {
   device::VirtualTime* time = nullptr; // set: virtual time, together with other runs
   std::vector<plan::Hop> hops;         // the plan is told of them, and the devices have them
   exec::RunOptions options;
-  plugin::CallWatch* watch = nullptr;      // outlives the run
-  std::map<std::string, int64_t> costs_ns; // virtual time, and the partition
-  std::vector<plan::BodyCost> bodies;      // measured, for handlers that the plan places
-  std::vector<plan::LaunchCost> launches;  // the same of devices
-  const mr_plugin* more = nullptr;         // handlers of the test's own
+  plugin::CallWatch* watch = nullptr;                                  // outlives the run
+  std::map<std::string, int64_t> costs_ns;                             // virtual time, and the partition
+  std::function<void(plan::Machine&)> machine = [](plan::Machine&) {}; // the plan's, with more that was measured
+  const mr_plugin* more = nullptr;                                     // handlers of the test's own
 };
 
 // How a run ended, and what its handlers saw.

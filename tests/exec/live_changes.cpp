@@ -8,6 +8,7 @@
 #include "exec/crossing.h"
 #include "graph/unfold.h"
 #include "observe/error.h"
+#include "observe/error_codes.h"
 #include "spread.h"
 
 using namespace millrace;

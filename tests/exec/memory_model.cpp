@@ -13,6 +13,7 @@
 #include "plan/pace.h"
 #include "plan/plan.h"
 #include "sample.h"
+#include "tests/exec/test_handlers.h"
 #include "tests/part.h"
 #include "tests/seed.h"
 

@@ -11,6 +11,7 @@
 #include "plan/prepare.h"
 #include "plugin/registry.h"
 #include "spread.h"
+#include "tests/exec/test_handlers.h"
 
 using namespace millrace;
 using namespace millrace::test;

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "observe/error_codes.h"
 #include "spread.h"
 #include "tests/part.h"
 

@@ -14,6 +14,7 @@
 #include "exec/run.h"
 #include "graph/find_groups.h"
 #include "graph/unfold.h"
+#include "observe/error_codes.h"
 #include "plan/group_plan.h"
 #include "plan/plan.h"
 #include "sample.h"

@@ -8,6 +8,7 @@
 
 #include "clock_graphs.h"
 #include "cutting.h"
+#include "observe/error_codes.h"
 #include "sample.h"
 #include "tests/part.h"
 

@@ -1,5 +1,6 @@
 // The rules, one tick after another; see reference.h.
 #include "reference.h"
+#include "tests/exec/test_handlers.h"
 
 #include <algorithm>
 #include <optional>

@@ -5,6 +5,7 @@
 #include <cstdlib>
 
 #include "exec/run.h"
+#include "observe/error_codes.h"
 
 namespace millrace::test {
 

@@ -17,6 +17,7 @@
 #include "plan/prepare.h"
 #include "plan/step.h"
 #include "plugin/registry.h"
+#include "tests/exec/test_handlers.h"
 #include "tests/plan/plan_json.h"
 
 using namespace millrace;

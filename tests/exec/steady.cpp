@@ -75,7 +75,7 @@ Log* steady_log = nullptr; // of the child that has one
 const testing::AllocationCounter allocation_counter = cli::allocation_counter();
 
 // Counts what the calling thread allocates and locks.
-void count(bool on) {
+void count_here(bool on) {
   allocation_counter.count(on);
   counts_locks = on;
 }
@@ -105,10 +105,10 @@ struct Source final : Handler {
       findings->logged_before = findings->logged;
       forbid_system_calls();
       findings->steady_reached = true;
-      count(true);
+      count_here(true);
     }
     if (counts && tick.index() == kWarm + kSteady) {
-      count(false);
+      count_here(false);
       findings->allocations = allocation_counter.counted();
       findings->locks = locks;
       findings->ticks = tick.index() - kWarm;
@@ -265,14 +265,14 @@ TEST_CASE("3.2: 0 allocations and 0 system calls in steady ticks of two streams 
 
 TEST_CASE("3.2: the counters of the steady test count") {
   const uint64_t before = allocation_counter.counted();
-  count(true);
+  count_here(true);
   int* memory = new int(1);
   asm volatile("" : : "r"(memory) : "memory"); // or the compiler leaves both out
   delete memory;
   pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
   pthread_mutex_lock(&mutex);
   pthread_mutex_unlock(&mutex);
-  count(false);
+  count_here(false);
   CHECK(allocation_counter.counted() == before + 1);
   CHECK(locks == 1);
   const pid_t child = fork();

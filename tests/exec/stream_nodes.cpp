@@ -14,6 +14,7 @@
 #include "clock_graphs.h"
 #include "cutting.h"
 #include "graph/unfold.h"
+#include "observe/error_codes.h"
 #include "sample.h"
 #include "tests/part.h"
 

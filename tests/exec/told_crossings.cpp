@@ -3,6 +3,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "observe/error_codes.h"
 #include "observe/report.h"
 #include "spread.h"
 

@@ -9,6 +9,7 @@
 #include "exec/run.h"
 #include "exec/virtual_driver.h"
 #include "harness.h"
+#include "observe/error_codes.h"
 
 using namespace millrace;
 using namespace millrace::test;

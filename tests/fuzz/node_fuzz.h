@@ -16,6 +16,7 @@
 #include "fleet/statement.h"
 #include "node/documents.h"
 #include "node/offers.h"
+#include "observe/error_codes.h"
 #include "tests/node/types.h"
 
 namespace millrace::node {

@@ -2,6 +2,7 @@
 #include <doctest/doctest.h>
 
 #include "graph/graph.h"
+#include "observe/error.h"
 
 using namespace millrace;
 using namespace millrace::graph;

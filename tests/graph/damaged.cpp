@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "graph/graph.h"
+#include "observe/error.h"
 #include "tests/fuzz/packed.h"
 
 using namespace millrace;

@@ -4,6 +4,8 @@
 #include <filesystem>
 
 #include "graph/graph.h"
+#include "observe/error.h"
+#include "observe/error_codes.h"
 
 using namespace millrace;
 using namespace millrace::graph;

@@ -3,6 +3,7 @@
 
 #include <doctest/doctest.h>
 
+#include "observe/error_codes.h"
 #include "plugin/registry.h"
 
 using namespace millrace;

@@ -4,6 +4,7 @@
 #include <cstdlib>
 
 #include "graph/graph.h"
+#include "observe/error.h"
 #include "tests/graph/random_graph.h"
 
 using namespace millrace;

@@ -6,6 +6,7 @@
 #include <map>
 
 #include "observe/error.h"
+#include "observe/error_codes.h"
 
 using namespace millrace;
 using namespace millrace::node;

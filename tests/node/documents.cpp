@@ -11,6 +11,7 @@
 #include "embed/link_ends.h"
 #include "exec/run.h"
 #include "node/offers.h"
+#include "observe/error_codes.h"
 #include "plan/plan.h"
 #include "plugin/info_json.h"
 #include "tests/contains.h"

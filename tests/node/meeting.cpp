@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "observe/error.h"
+#include "observe/error_codes.h"
 #include "tests/folder.h"
 
 namespace millrace::node {

@@ -10,6 +10,7 @@
 #include "exec/run.h"
 #include "node/documents.h"
 #include "node/link_prices.h"
+#include "observe/error_codes.h"
 #include "plan/plan.h"
 #include "tests/node/types.h"
 

@@ -10,6 +10,7 @@
 
 #include "net/system/known_peers.h"
 #include "observe/error.h"
+#include "observe/error_codes.h"
 #include "tests/contains.h"
 #include "tests/folder.h"
 

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "graph/graph.h"
+#include "observe/error_codes.h"
 #include "plan/prepare.h"
 #include "plugin/info_json.h"
 #include "tests/contains.h"

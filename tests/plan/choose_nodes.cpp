@@ -3,6 +3,7 @@
 
 #include <doctest/doctest.h>
 
+#include "observe/error_codes.h"
 #include "plan/prepare.h"
 #include "planned.h"
 #include "plugin/registry.h"

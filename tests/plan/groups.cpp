@@ -5,6 +5,7 @@
 
 #include "graph/unfold.h"
 #include "over_nodes.h"
+#include "plan/group_plan.h"
 #include "planned.h"
 
 using namespace millrace;

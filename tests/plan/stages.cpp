@@ -5,6 +5,7 @@
 #include <map>
 #include <string>
 
+#include "observe/error_codes.h"
 #include "over_nodes.h"
 #include "plan/pace.h"
 #include "plan/plan.h"

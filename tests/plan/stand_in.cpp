@@ -7,6 +7,7 @@
 #include <fstream>
 
 #include "graph/unfold.h"
+#include "observe/error_codes.h"
 #include "plan/memory.h"
 #include "plan/pace.h"
 #include "plan/plan.h"

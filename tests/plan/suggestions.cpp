@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "graph/unfold.h"
+#include "observe/error_codes.h"
 #include "plan/compile.h"
 #include "plan/notes.h"
 #include "plan/plan.h"

@@ -8,6 +8,7 @@
 
 #include "graph/graph.h"
 #include "observe/error.h"
+#include "observe/error_codes.h"
 #include "observe/report.h"
 #include "serve/message.h"
 #include "tests/part.h"

@@ -9,6 +9,7 @@
 #include <charconv>
 
 #include "observe/error.h"
+#include "observe/error_codes.h"
 
 namespace millrace::net {
 namespace {

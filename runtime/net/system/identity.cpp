@@ -13,6 +13,7 @@
 #include "net/system/digest.h"
 #include "net/system/private_file.h"
 #include "observe/error.h"
+#include "observe/error_codes.h"
 
 namespace millrace::net {
 

@@ -20,6 +20,7 @@
 #include "net/system/socket_options.h"
 #include "net/system/waiter.h"
 #include "observe/error.h"
+#include "observe/error_codes.h"
 #include "observe/start_thread.h"
 
 namespace millrace::net {

@@ -9,6 +9,7 @@
 #include <system_error>
 
 #include "observe/error.h"
+#include "observe/error_codes.h"
 
 namespace millrace::net {
 

@@ -18,6 +18,7 @@
 #include "net/system/quiet_bio.h"
 #include "net/system/socket_options.h"
 #include "observe/error.h"
+#include "observe/error_codes.h"
 
 namespace millrace::net {
 

@@ -9,6 +9,7 @@
 
 #include "exec/run.h"
 #include "linked_nodes.h"
+#include "observe/error_codes.h"
 #include "plan/memory.h"
 #include "plan/pace.h"
 #include "plan/plan.h"

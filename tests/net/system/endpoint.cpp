@@ -4,6 +4,7 @@
 #include <doctest/doctest.h>
 
 #include "observe/error.h"
+#include "observe/error_codes.h"
 #include "tests/contains.h"
 
 using namespace millrace;

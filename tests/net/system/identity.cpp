@@ -15,6 +15,7 @@
 #include "net/system/known_peers.h"
 #include "net/system/private_file.h"
 #include "observe/error.h"
+#include "observe/error_codes.h"
 #include "tests/contains.h"
 #include "tests/file_bytes.h"
 

@@ -9,6 +9,7 @@
 #include <ctime>
 
 #include "observe/error.h"
+#include "observe/error_codes.h"
 #include "tests/contains.h"
 #include "tests/net/system/ends.h"
 #include "tests/net/system/sockets.h"
