@@ -81,6 +81,7 @@ std::vector<Row> bench_group_wall();
 std::vector<Row> bench_fanout();
 std::vector<Row> bench_clock();
 std::vector<Row> bench_crossing();
+std::vector<Row> bench_model();
 std::vector<Row> bench_net();
 std::vector<Row> bench_overlap();
 std::vector<Row> bench_pool();
