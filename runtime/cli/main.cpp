@@ -22,6 +22,7 @@
 #include "graph/quantity.h"
 #include "millrace/abi.h"
 #include "millrace/read_number.h"
+#include "observe/error_codes.h"
 #include "observe/plain_numbers.h"
 #include "plan/probe.h"
 
@@ -289,8 +290,11 @@ class Commands {
 
   void add_new() {
     CLI::App& app = add("new", "writes a plugin project", [this] {
-      const Bodies without_gpu = with_items_ ? Bodies::cpu_for_items : Bodies::cpu;
-      write_plugin_project(word_, name_, with_cuda_ ? Bodies::cpu_and_cuda : without_gpu);
+      write_plugin_project(word_, name_,
+                           with_cuda_    ? Project::cuda
+                           : with_model_ ? Project::model
+                           : with_items_ ? Project::items
+                                         : Project::tick);
       std::printf("wrote %s; its README.md says how to build and run it\n", word_.c_str());
       return kDone;
     });
@@ -298,7 +302,11 @@ class Commands {
     app.add_option("--name", name_, "family.name of the handler")->required();
     CLI::Option* const cuda =
         app.add_flag("--cuda", with_cuda_, "also writes a body for GPUs, which is built if nvcc is there");
-    app.add_flag("--items", with_items_, "writes a body that takes several ticks in one call")->excludes(cuda);
+    CLI::Option* const items =
+        app.add_flag("--items", with_items_, "writes a body that takes several ticks in one call")->excludes(cuda);
+    app.add_flag("--model", with_model_, "writes a decoder: makes boxes of what a network gives")
+        ->excludes(cuda)
+        ->excludes(items);
   }
 
   // The program reads the arguments again; here they are read for the help, and so that errors need no program.
@@ -377,7 +385,7 @@ class Commands {
   NodesCommand nodes_;
   BenchOptions bench_;
   std::string word_, name_;
-  bool with_cuda_ = false, with_items_ = false;
+  bool with_cuda_ = false, with_items_ = false, with_model_ = false;
 };
 
 int main_of(int argc, char** argv) {

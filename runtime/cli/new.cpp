@@ -1,5 +1,5 @@
-// The files of a new plugin project. examples/plugin is the project of "acme.invert", and examples/plugin_cuda is the
-// same with a GPU body; a test compares them with what this writes.
+// The files of a new plugin project. examples/plugin is the project of "acme.invert", examples/plugin_cuda is the same
+// with a GPU body, and examples/plugin_model is that of "acme.decode"; a test compares them with what this writes.
 #include "cli/new.h"
 
 #include <algorithm>
@@ -7,8 +7,11 @@
 #include <filesystem>
 #include <fstream>
 #include <string_view>
+#include <vector>
 
+#include "cli/new_model.h"
 #include "observe/error.h"
+#include "observe/error_codes.h"
 #include "plugin/registry.h"
 
 namespace millrace::cli {
@@ -17,8 +20,9 @@ namespace fs = std::filesystem;
 namespace {
 
 // In the texts, @family@, @FAMILY@, @name@, @type@ and @Class@ stand for acme, ACME, invert, acme.invert and Invert.
-// Lines that begin with @cuda@ are only for projects with a GPU body, lines with @cpu@ only for projects without one;
-// lines with @items@ only for those whose handler takes several items a call, lines with @tick@ only for the others.
+// Lines that begin with @cuda@ are only for projects with a GPU body, lines with @model@ only for those with a decoder,
+// lines with @cpu@ only for the others; lines with @items@ only for those whose handler takes several items a call,
+// lines with @tick@ only for the others.
 
 constexpr std::string_view kCMakeLists =
     R"_(# The @family@ plugin: builds build/plugins/@family@_plugin.so and tests its handlers.
@@ -271,12 +275,15 @@ handlers:
 constexpr std::string_view kReadme = R"_(# The @family@ plugin
 
 @cpu@A millrace plugin with one handler, `@type@`.
+@model@A millrace plugin with one handler, `@type@`, which makes boxes of what a network gives.
 @cuda@A millrace plugin with one handler, `@type@`, which has a body for the CPU and one for NVIDIA's GPUs.
 
     cmake -B build -Dmillrace_DIR=DIR    # the build folder of millrace, or lib/cmake/millrace of an installed one
     cmake --build build
     ctest --test-dir build --output-on-failure
-    millrace run pipeline.yaml --plugin-path build/plugins
+@cpu@    millrace run pipeline.yaml --plugin-path build/plugins
+@model@    millrace run pipeline.yaml --plugin-path build/plugins --set network.path=FILE    # your network
+@cuda@    millrace run pipeline.yaml --plugin-path build/plugins
 @cuda@    millrace run pipeline.yaml --plugin-path build/plugins --devices cuda:0,cpu
 @cuda@
 @cuda@Without `nvcc` it is built with the CPU body alone, and cmake says so. The test runs the kernel where there is
@@ -292,6 +299,8 @@ constexpr std::string_view kReadme = R"_(# The @family@ plugin
 
 @cpu@It begins as an inverter: put your own work into `process`. A second handler is a second file in `src/`, named in
 @cpu@`CMakeLists.txt`; `MILLRACE_PLUGIN` stays in one of them.
+@model@It reads rows of six numbers: put the layout of your own network into `configure` and `decode`. A second handler
+@model@is a second file in `src/`, named in `CMakeLists.txt`; `MILLRACE_PLUGIN` stays in one of them.
 @items@A call of `process` brings up to 16 items; the test calls it with one and with two.
 @cuda@It begins as an inverter: put your own work into `process` and the kernel. A second handler is a second file in
 @cuda@`src/`, named in `CMakeLists.txt`; `MILLRACE_PLUGIN` stays in one of them.
@@ -299,17 +308,20 @@ constexpr std::string_view kReadme = R"_(# The @family@ plugin
 
 struct File {
   std::string_view path, text;
-  bool with_cuda_only = false;
 };
-constexpr std::array<File, 7> kFiles = {{
-    {"CMakeLists.txt", kCMakeLists},
-    {"src/@name@.cpp", kHandler},
-    {"src/@name@_kernel.h", kKernelHeader, true},
-    {"src/@name@_kernel.cu", kKernel, true},
-    {"test/@name@_test.cpp", kTest},
-    {"pipeline.yaml", kPipeline},
-    {"README.md", kReadme},
-}};
+std::vector<File> files_of(Project kind) {
+  const bool is_model = kind == Project::model;
+  std::vector<File> files = {{"CMakeLists.txt", kCMakeLists},
+                             {"src/@name@.cpp", is_model ? kDecoder : kHandler},
+                             {"test/@name@_test.cpp", is_model ? kDecoderTest : kTest},
+                             {"pipeline.yaml", is_model ? kDecoderPipeline : kPipeline},
+                             {"README.md", kReadme}};
+  if (kind == Project::cuda) {
+    files.push_back({"src/@name@_kernel.h", kKernelHeader});
+    files.push_back({"src/@name@_kernel.cu", kKernel});
+  }
+  return files;
+}
 
 // The words that replace the marks in the texts.
 struct Words {
@@ -354,14 +366,17 @@ std::string class_name_of(const std::string& name) {
 }
 
 // Removes the lines that are for other projects, and the marks of the lines that stay.
-std::string lines_for(std::string_view text, Bodies bodies) {
+std::string lines_for(std::string_view text, Project kind) {
   struct Mark {
     std::string_view word;
     bool stays;
   };
-  const bool has_cuda = bodies == Bodies::cpu_and_cuda, has_items = bodies == Bodies::cpu_for_items;
-  const std::array<Mark, 4> marks = {
-      {{"@cuda@", has_cuda}, {"@cpu@", !has_cuda}, {"@items@", has_items}, {"@tick@", !has_items}}};
+  const bool has_cuda = kind == Project::cuda, has_items = kind == Project::items, is_model = kind == Project::model;
+  const std::array<Mark, 5> marks = {{{"@cuda@", has_cuda},
+                                      {"@model@", is_model},
+                                      {"@cpu@", !has_cuda && !is_model},
+                                      {"@items@", has_items},
+                                      {"@tick@", !has_items}}};
   std::string result;
   while (!text.empty()) {
     std::string_view line = text.substr(0, text.find('\n') + 1);
@@ -394,19 +409,18 @@ std::string filled_in(std::string_view text, const Words& words) {
 
 } // namespace
 
-void write_plugin_project(const std::string& dir, const std::string& type_name, Bodies bodies) {
+void write_plugin_project(const std::string& dir, const std::string& type_name, Project kind) {
   Words words = words_of(type_name);
   words.class_name = class_name_of(words.name);
   words.upper_family = upper(words.family);
   std::error_code failed;
   if (fs::exists(dir, failed) && !fs::is_empty(dir, failed)) cannot_use(dir, "it is there and is not an empty folder");
-  for (const File& file : kFiles) {
-    if (file.with_cuda_only && bodies != Bodies::cpu_and_cuda) continue;
+  for (const File& file : files_of(kind)) {
     const fs::path path = fs::path(dir) / filled_in(file.path, words);
     fs::create_directories(path.parent_path(), failed);
     if (failed) cannot_use(dir, failed.message());
     std::ofstream stream(path, std::ios::binary);
-    stream << filled_in(lines_for(file.text, bodies), words);
+    stream << filled_in(lines_for(file.text, kind), words);
     stream.close();
     if (!stream) cannot_use(dir, "cannot write " + path.string());
   }

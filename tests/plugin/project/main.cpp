@@ -1,6 +1,7 @@
-// The parts of millrace that the script beside it needs: `new DIR TYPE [--cuda|--items]` writes a plugin project,
-// `types FILE` lists the handler types of a plugin that loads.
+// The parts of millrace that the script beside it needs: `new DIR TYPE [--cuda|--items|--model]` writes a plugin
+// project, `types FILE` lists the handler types of a plugin that loads.
 #include <cstdio>
+#include <map>
 #include <string>
 
 #include "cli/new.h"
@@ -10,13 +11,12 @@
 int main(int argc, char** argv) {
   const std::string command = argc > 2 ? argv[1] : "";
   try {
-    using millrace::cli::Bodies;
-    const std::string with = argc == 5 ? argv[4] : "";
-    if (command == "new" && (argc == 4 || with == "--cuda" || with == "--items")) {
-      millrace::cli::write_plugin_project(argv[2], argv[3],
-                                          with == "--cuda"    ? Bodies::cpu_and_cuda
-                                          : with == "--items" ? Bodies::cpu_for_items
-                                                              : Bodies::cpu);
+    using millrace::cli::Project;
+    const std::map<std::string, Project> kinds = {
+        {"", Project::tick}, {"--cuda", Project::cuda}, {"--items", Project::items}, {"--model", Project::model}};
+    const auto kind = kinds.find(argc == 5 ? argv[4] : "");
+    if (command == "new" && (argc == 4 || argc == 5) && kind != kinds.end()) {
+      millrace::cli::write_plugin_project(argv[2], argv[3], kind->second);
       return 0;
     }
     if (command == "types" && argc == 3) {
@@ -30,6 +30,6 @@ int main(int argc, char** argv) {
     std::printf("%s\n", failure.what());
     return 1;
   }
-  std::printf("usage: new DIR TYPE [--cuda|--items] | types FILE\n");
+  std::printf("usage: new DIR TYPE [--cuda|--items|--model] | types FILE\n");
   return 2;
 }

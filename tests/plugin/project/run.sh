@@ -1,7 +1,8 @@
 #!/bin/sh
 # Makes plugin projects outside the tree, builds them, runs their tests and loads their libraries: one with a CPU body, one
-# whose body takes items, and one with a GPU body too, built with nvcc where that is and without it. Compares what is made of "acme.invert" with
-# examples/plugin and examples/plugin_cuda. Usage: run.sh TOOL SOURCE_FOLDER BUILD_FOLDER COMPILER
+# whose body takes items, one with a decoder, and one with a GPU body too, built with nvcc where that is and without it.
+# Compares what is made of "acme.invert" and "acme.decode" with examples/plugin, plugin_cuda and plugin_model. Usage:
+# run.sh TOOL SOURCE_FOLDER BUILD_FOLDER COMPILER
 set -eu
 tool=$(realpath "$1")
 source=$(realpath "$2")
@@ -19,6 +20,9 @@ fail() {
 diff -r "$source/examples/plugin" "$place/acme" || fail "examples/plugin is not what a new project is"
 "$tool" new "$place/acme_cuda" acme.invert --cuda
 diff -r "$source/examples/plugin_cuda" "$place/acme_cuda" || fail "examples/plugin_cuda is not what a new project is"
+
+"$tool" new "$place/acme_model" acme.decode --model
+diff -r "$source/examples/plugin_model" "$place/acme_model" || fail "examples/plugin_model is not what a new project is"
 
 quietly() {
   "$@" >"$place/log" 2>&1 || { cat "$place/log"; fail "failed: $*"; }
@@ -47,6 +51,9 @@ try_project "$place/camera" "$place/camera/build"
 "$tool" new "$place/camera_items" camera.remove_noise --items
 try_project "$place/camera_items" "$place/camera_items/build" -DCMAKE_BUILD_TYPE=Debug
 grep -q 'process(mr::Items& items' "$place/camera_items/src/remove_noise.cpp" || fail "the body does not take items"
+
+"$tool" new "$place/camera_model" camera.remove_noise --model
+try_project "$place/camera_model" "$place/camera_model/build" -DCMAKE_BUILD_TYPE=Debug
 
 "$tool" new "$place/camera_cuda" camera.remove_noise --cuda
 try_project "$place/camera_cuda" "$place/without_nvcc" -DCMAKE_CUDA_COMPILER=NOTFOUND -DCMAKE_BUILD_TYPE=Debug
