@@ -5,6 +5,7 @@
 #include <millrace/payload.h>
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <span>
 #include <string>
@@ -18,9 +19,10 @@ struct PortInfo {
   std::string name;
   DType dtype{};
   std::vector<int64_t> shape;
+  bool is_told = true; // false: the file tells neither type nor shape, and what comes is tried
 };
 
-// Numbers in row-major order, in memory of whoever calls.
+// Numbers in row-major order, in memory of whoever calls. Null: their type and shape alone.
 struct Numbers {
   void* data = nullptr;
   DType dtype{};
@@ -30,6 +32,7 @@ struct Numbers {
     for (const int64_t extent : shape) bytes *= static_cast<uint64_t>(extent);
     return bytes;
   }
+  friend bool operator==(const Numbers&, const Numbers&) = default;
 };
 
 // A network that is ready to compute. One thread calls it at a time; interrupt() comes from any thread.
@@ -37,21 +40,24 @@ class Network {
  public:
   virtual ~Network() = default;
   virtual const std::vector<PortInfo>& inputs() const = 0;
+  // Empty before output_shapes() if the file tells nothing of them. An open first extent says that the network takes
+  // the items of several streams at once, one after another in that dimension.
   virtual const std::vector<PortInfo>& outputs() const = 0;
-  // The shapes of the outputs for inputs of these shapes. Where the file does not tell them, it computes once, on
+  // The shapes of the outputs for inputs of these types and shapes. Where the file does not tell them, it computes on
   // zeros.
-  virtual std::vector<std::vector<int64_t>> output_shapes(const std::vector<std::vector<int64_t>>& inputs) = 0;
+  virtual std::vector<std::vector<int64_t>> output_shapes(std::span<const Numbers> inputs) = 0;
   // Computes the outputs with these indices. Throws std::runtime_error with the engine's words, among others if an
   // output turns out to have another shape.
   virtual void run(std::span<const Numbers> inputs, std::span<const uint32_t> indices,
                    std::span<const Numbers> outputs) = 0;
-  // Ends a run() that is under way, and every later one until resume().
+  // Ends every later run() until resume(), and one that is under way where the engine can.
   virtual void interrupt() = 0;
   virtual void resume() = 0;
 };
 
 struct LoadOptions {
-  int threads = 1; // that compute one call, the caller among them
+  int threads = 1;                              // that compute one call, the caller among them
+  std::function<void(const std::string&)> warn; // receives sentences for the log during the load
 };
 
 // The table of an engine's library, at its one symbol `millrace_model_engine`.
@@ -61,6 +67,6 @@ struct Engine {
   // Throws std::runtime_error if the file cannot be opened, in the engine's words.
   std::unique_ptr<Network> (*load)(const std::string& path, const LoadOptions& options);
 };
-constexpr uint32_t kEngineWord = 1;
+constexpr uint32_t kEngineWord = 2;
 
 } // namespace millrace::model

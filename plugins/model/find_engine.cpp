@@ -18,7 +18,7 @@ struct Ending {
 };
 constexpr Ending kEndings[] = {
     {".onnx", "onnx", ""},
-    {".pt", "", "export the network to ONNX: torch.onnx.export(network, example, \"network.onnx\", dynamo=True)"},
+    {".pt", "torch", ""},
     {".pth", "", "it holds the weights alone: load them in Python and export the network to ONNX by torch.onnx.export"},
     {".pt2", "", "export the network to ONNX: torch.onnx.export(program, ..., \"network.onnx\")"},
     {".safetensors", "", "it holds the weights alone: load them in Python and export the network to ONNX"},
@@ -35,10 +35,19 @@ std::filesystem::path folder_of_engines() {
   return std::filesystem::path(info.dli_fname).parent_path() / "model";
 }
 
+// The remedy if the library of the engine for TorchScript cannot be opened.
+constexpr const char* kTorchMissing =
+    "TorchScript files need libtorch: install the package millrace-plugin-model-torch, or libtorch-dev and build "
+    "millrace again; or export the network to ONNX, by torch.onnx.export(network, example, \"network.onnx\")";
+
 const Engine& open_engine(const std::string& name) {
   const std::filesystem::path path = folder_of_engines() / ("model_" + name + ".so");
   void* const library = ::dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL); // never closed: its threads may still run
-  if (!library) throw std::runtime_error("the engine " + name + " cannot be opened: " + std::string(::dlerror()));
+  if (!library) {
+    const std::string why = ::dlerror();
+    const std::string advice = name == "torch" ? std::string(". ") + kTorchMissing : "";
+    throw std::runtime_error("the engine " + name + " cannot be opened: " + why + advice);
+  }
   const auto entry = reinterpret_cast<const Engine* (*)()>(::dlsym(library, "millrace_model_engine"));
   if (!entry || entry()->word != kEngineWord)
     throw std::runtime_error(path.string() + " belongs to another millrace; install both from one build");

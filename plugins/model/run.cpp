@@ -19,20 +19,28 @@ namespace {
 constexpr const char* kRunManual = &R"(
 Computes a network: the tensors of its inputs in, those of its outputs out. The file's ending says
 which engine opens it: .onnx is for ONNX Runtime, which `./dev models onnxruntime` fetches into
-media/models; MILLRACE_ONNXRUNTIME names the library of another version (1.16 or newer). Inputs and
-outputs are the network's in the order of its file: `tensor` is its first, `tensor2` its second.
-`outputs: "boxes, scores"` names those that are wanted instead.
+media/models; MILLRACE_ONNXRUNTIME names the library of another version (1.16 or newer). .pt is
+TorchScript, for libtorch: millrace has that engine if it was built with the package libtorch-dev.
+
+Inputs and outputs are the network's in the order of its file: `tensor` is its first, `tensor2` its
+second. `outputs: "boxes, scores"` names those that are wanted instead. TorchScript networks give a
+tensor, a tuple or a dictionary of tensors; what has no name is `output`, `output2`, and so on.
 
 Types and shapes are compared before anything runs, and the error says both. Where the file leaves
-shapes of outputs open, the network is computed once, on zeros, to learn them.
+shapes of outputs open, the network is computed once, on zeros, to learn them. TorchScript files say
+nothing of types and shapes, so zeros of what comes are tried.
 
 Of several streams that share the handler, up to 64 tensors go through the network in one call, one
 after another in its first dimension. A network whose file fixes that dimension, or that has
-several inputs, is called tensor by tensor. A tick on which one of several inputs is empty gives
-nothing. Input and output are memory of the plan, so nothing is copied.
+several inputs, is called tensor by tensor; so is a TorchScript network that computes two tensors at
+once, zeros and ones, to other numbers than each alone. A tick on which one of several inputs is
+empty gives nothing.
 
-`threads` of the engine compute one call, the calling worker among them. Networks compute on the CPU
-so far.
+Input and output are memory of the plan, so nothing is copied, except the outputs of libtorch, which
+makes them in its own memory. `threads` of the engine compute one call, the calling worker among
+them. libtorch has one such number for the process: the first network's holds, and a second is a
+warning. A run that ends early stops ONNX Runtime within a call, and waits for a call of libtorch.
+Networks compute on the CPU so far.
 
     test.pattern ! image.patches ! model.run name=n path=media/models/ch_PP-OCRv4_det_infer.onnx ; n.tensor ! null.sink
 )"[1];
@@ -48,10 +56,14 @@ std::string words_of(const Shape& shape) {
   return words + "]";
 }
 
+// Type and shape, as the file tells.
+std::string kind_of(const PortInfo& port) {
+  return port.is_told ? name_of(port.dtype) + " " + words_of(port.shape) : "any type and shape";
+}
+
 std::string words_of(const std::vector<PortInfo>& ports) {
   std::string words;
-  for (const PortInfo& port : ports)
-    words += (words.empty() ? "" : ", ") + port.name + " (" + name_of(port.dtype) + " " + words_of(port.shape) + ")";
+  for (const PortInfo& port : ports) words += (words.empty() ? "" : ", ") + port.name + " (" + kind_of(port) + ")";
   return words;
 }
 
@@ -76,17 +88,17 @@ class Run final : public Handler {
     if (connected != wanted.size())
       throw std::invalid_argument(*path_ + " takes " + tensors(wanted.size()) + ", " + words_of(wanted) + ", and " +
                                   std::to_string(connected) + (connected == 1 ? " is" : " are") + " connected");
-    std::vector<Shape> given;
+    std::vector<Numbers> given;
     for (size_t i = 0; i < wanted.size(); ++i) given.push_back(checked(formats.in(*inputs_[i]), wanted[i]));
-    choose_outputs();
-    batches_ = wanted.size() == 1 && has_open_rows(wanted[0]) &&
-               std::all_of(chosen_.begin(), chosen_.end(),
-                           [&](uint32_t index) { return has_open_rows(network_->outputs()[index]); });
     if (made_.empty() || given != item_inputs_) {
       network_->resume(); // an earlier interrupt was meant for another call
       made_ = network_->output_shapes(given);
       item_inputs_ = given;
     }
+    choose_outputs();
+    batches_ = wanted.size() == 1 && has_open_rows(wanted[0]) &&
+               std::all_of(chosen_.begin(), chosen_.end(),
+                           [&](uint32_t index) { return has_open_rows(network_->outputs()[index]); });
     item_outputs_.clear();
     for (size_t o = 0; o < outputs_.size(); ++o) {
       if (o >= chosen_.size()) { // nothing is connected there, and a plan knows the size of every output
@@ -107,9 +119,7 @@ class Run final : public Handler {
   }
 
   void process(Items& all, Cpu&) {
-    std::vector<Numbers> in, out;
-    for (size_t i = 0; i < item_inputs_.size(); ++i)
-      in.push_back({nullptr, network_->inputs()[i].dtype, item_inputs_[i]});
+    std::vector<Numbers> in = item_inputs_, out;
     for (size_t o = 0; o < chosen_.size(); ++o) {
       const DType dtype = network_->outputs()[chosen_[o]].dtype;
       out.push_back({outputs_[o]->allocate_all(all, dtype, item_outputs_[o]).data(), dtype, item_outputs_[o]});
@@ -133,32 +143,34 @@ class Run final : public Handler {
   }
 
  private:
-  static bool has_open_rows(const PortInfo& port) { return !port.shape.empty() && port.shape[0] == kOpen; }
+  static bool has_open_rows(const PortInfo& port) {
+    return !port.is_told || (!port.shape.empty() && port.shape[0] == kOpen);
+  }
 
   void open() {
     if (network_) return;
     const Engine& engine = find_engine(*engine_, *path_);
     if (!std::filesystem::exists(*path_)) throw std::invalid_argument("there is no file " + *path_);
     try {
-      network_ = engine.load(*path_, {static_cast<int>(*threads_)});
+      const auto warn = [this](const std::string& sentence) { log(MR_LOG_WARNING, sentence); };
+      network_ = engine.load(*path_, {static_cast<int>(*threads_), warn});
       opened_ = network_.get();
     } catch (const std::exception& why) {
       throw std::runtime_error(*path_ + " cannot be opened: " + why.what());
     }
   }
 
-  // The shape of what an input brings. Throws std::invalid_argument if the network does not take it.
-  Shape checked(const Format& format, const PortInfo& wanted) const {
-    const std::string takes =
-        *path_ + " takes " + name_of(wanted.dtype) + " " + words_of(wanted.shape) + " at '" + wanted.name + "', and ";
+  // Type and shape of what an input brings. Throws std::invalid_argument if the network does not take it.
+  Numbers checked(const Format& format, const PortInfo& wanted) const {
+    const std::string takes = *path_ + " takes " + kind_of(wanted) + " at '" + wanted.name + "', and ";
     for (uint32_t d = 0; d < format.rank; ++d)
       if (format.shape_kind[d] != MR_DIM_FIXED)
         throw std::invalid_argument(takes + "the shape of what comes is not known before it runs");
     const Shape given(format.shape, format.shape + format.rank);
     const DType dtype{static_cast<uint8_t>(format.dtype_code), static_cast<uint8_t>(format.dtype_bits), 1};
-    if (dtype != wanted.dtype || !fits(given, wanted.shape))
+    if (wanted.is_told && (dtype != wanted.dtype || !fits(given, wanted.shape)))
       throw std::invalid_argument(takes + name_of(dtype) + " " + words_of(given) + " comes");
-    return given;
+    return {nullptr, dtype, given};
   }
 
   // The network's outputs that the handler's give, in order.
@@ -210,17 +222,18 @@ class Run final : public Handler {
   Output<Tensor> out4_{*this, "tensor4", dense, help("the fourth")};
   Param<std::string> path_{*this, "path", "", "the file of the network", required, reads_path};
   Param<std::string> engine_{*this, "engine", "auto", "opens the file; auto: as its ending says",
-                             choices({"auto", "onnx"})};
+                             choices({"auto", "onnx", "torch"})};
   Param<int64_t> threads_{*this, "threads", 1, "compute one call", range(1, 1024)};
   Param<std::string> names_{*this, "outputs", "", "names of the wanted outputs, with commas; empty: all, in order"};
 
   const std::array<const Input<Tensor>*, 3> inputs_ = {&in_, &in2_, &in3_};
   const std::array<const Output<Tensor>*, 4> outputs_ = {&out_, &out2_, &out3_, &out4_};
   std::unique_ptr<Network> network_;
-  std::atomic<Network*> opened_ = nullptr;        // for interrupt(), which comes from any thread
-  std::vector<uint32_t> chosen_;                  // outputs of the network
-  std::vector<Shape> item_inputs_, item_outputs_; // shapes of one tick
-  std::vector<Shape> made_;                       // shapes of all outputs of the network for those inputs
+  std::atomic<Network*> opened_ = nullptr; // for interrupt(), which comes from any thread
+  std::vector<uint32_t> chosen_;           // outputs of the network
+  std::vector<Numbers> item_inputs_;       // types and shapes of one tick
+  std::vector<Shape> item_outputs_;        // shapes of one tick
+  std::vector<Shape> made_;                // shapes of all outputs of the network for those inputs
   bool batches_ = false;
 };
 

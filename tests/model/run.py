@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
-"""model.run with ONNX Runtime, through the command: what networks compute, how several streams share one, what is refused.
+"""model.run through the command, with each engine: what networks compute, how several streams share one, what is refused.
 
 usage: run.py MILLRACE
 
-Without ONNX Runtime in media/models (`./dev models`) only what needs no engine is tested, and a line says so.
+Without ONNX Runtime in media/models (`./dev models`) and a build with libtorch only what needs no engine is tested, and
+lines say so. Networks of libtorch are written by make_network, which lies beside MILLRACE.
 """
 import array
 import json
@@ -16,6 +17,7 @@ import subprocess
 import sys
 import tempfile
 import unittest
+import zipfile
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
 from onnx_file import FLOAT, INT64, STRING, constant, network, node  # noqa: E402: found by the line above
@@ -25,9 +27,10 @@ MODELS = ROOT / "media" / "models"
 ENGINE = next(iter(sorted(MODELS.glob("libonnxruntime.so*"))), None)
 TEXT_NETWORK = MODELS / "ch_PP-OCRv4_det_infer.onnx"
 SECONDS_MAX = 120
-MILLRACE = None
-
-needs_engine = unittest.skipUnless(ENGINE, "ONNX Runtime is not here: ./dev models")
+MILLRACE = pathlib.Path(sys.argv.pop(1)).resolve()
+MAKE_NETWORK = MILLRACE.parent / "make_network"
+TORCH = (MILLRACE.parent / "plugins" / "model" / "model_torch.so").exists() and MAKE_NETWORK.exists()
+NO_ONNX, NO_TORCH = "ONNX Runtime is not here: ./dev models", "millrace was built without libtorch: libtorch-dev"
 
 
 def write_npy(path, dtype, shape, numbers):
@@ -45,22 +48,17 @@ def read_npy(path):
     return shape, array.array("f", data[end:]).tolist()
 
 
-def scaled(rows="rows"):
-    """y = 2x + (1, 2, 3), for [rows, 3]."""
-    return network([node("Mul", ["x", "two"], ["m"]), node("Add", ["m", "offset"], ["y"])],
-                   [("x", FLOAT, [rows, 3])], [("y", FLOAT, [rows, 3])],
-                   [constant("two", [1], [2.0]), constant("offset", [3], [1.0, 2.0, 3.0])])
+class Suite(unittest.TestCase):
+    ending = ""  # of the engine's files
 
-
-class Networks(unittest.TestCase):
     def setUp(self):
         self.folder = pathlib.Path(tempfile.mkdtemp())
         self.addCleanup(shutil.rmtree, self.folder)
-        self.net = self.folder / "net.onnx"
+        self.net = self.folder / f"net{self.ending}"
 
-    def run_it(self, *arguments, **environment):
+    def run_it(self, *arguments, millrace=None, **environment):
         known = {"MILLRACE_ONNXRUNTIME": str(ENGINE)} if ENGINE else {}
-        return subprocess.run([MILLRACE, *map(str, arguments)], cwd=self.folder, capture_output=True, text=True,
+        return subprocess.run([millrace or MILLRACE, *map(str, arguments)], cwd=self.folder, capture_output=True, text=True,
                               timeout=SECONDS_MAX, stdin=subprocess.DEVNULL, env={**os.environ, **known, **environment})
 
     def give(self, ticks=2, shape=(1, 3), dtype="<f4", numbers=None):
@@ -70,8 +68,9 @@ class Networks(unittest.TestCase):
         numbers = numbers if numbers is not None else array.array("f", [float(i) for i in range(count)]).tobytes()
         write_npy(self.folder / "x.npy", dtype, (ticks, *shape), numbers)
 
-    def line(self, path="net.onnx", more=""):
-        return (f"tensor.from_npy path={self.folder}/x.npy ! model.run name=n path={self.folder}/{path} {more} "
+    def line(self, path=None, more=""):
+        path = self.folder / (path or self.net.name)
+        return (f"tensor.from_npy path={self.folder}/x.npy ! model.run name=n path={path} {more} "
                 f"; n.tensor ! tensor.to_npy path={self.folder}/y.npy")
 
     def computed(self, more=""):
@@ -79,126 +78,149 @@ class Networks(unittest.TestCase):
         self.assertEqual(done.returncode, 0, done.stderr)
         return read_npy(self.folder / "y.npy")
 
-    def refused(self, *words, line=None, code=3, **environment):
+    def refused(self, *words, line=None, code=3, **options):
         """Before anything runs, in these words."""
-        done = self.run_it("plan", line or self.line(), **environment)
+        done = self.run_it("plan", line or self.line(), **options)
         self.assertEqual(done.returncode, code, done.stdout + done.stderr)
         self.assertIn("n (model.run)", done.stderr)
         for word in words:
             self.assertIn(word, done.stderr)
 
-    @needs_engine
+
+class Conformance:
+    """What is the same with every engine. write(kind) makes a network of that kind, of the file self.net."""
+
     def test_a_network_computes_what_its_nodes_say(self):
-        self.net.write_bytes(scaled())
+        self.write("scaled")
         self.give()
         self.assertEqual(self.computed(), ((2, 1, 3), [1.0, 4.0, 7.0, 7.0, 10.0, 13.0]))
+        self.assertEqual(self.computed(f"engine={self.engine}")[1], [1.0, 4.0, 7.0, 7.0, 10.0, 13.0])
 
-    @needs_engine
-    def test_a_network_whose_rows_are_fixed_computes_the_same(self):
-        self.net.write_bytes(scaled(1))
+    def test_a_network_of_one_row_computes_the_same(self):
+        self.write("one_row")
         self.give()
         self.assertEqual(self.computed()[1], [1.0, 4.0, 7.0, 7.0, 10.0, 13.0])
-        self.give(shape=(2, 3))
-        self.refused("takes float32 [1, 3] at 'x', and float32 [2, 3] comes")
 
-    @needs_engine
     def test_outputs_are_chosen_by_name_and_shapes_that_the_file_leaves_open_are_found(self):
-        self.net.write_bytes(network([node("Neg", ["x"], ["minus"]), node("Concat", ["x", "x"], ["twice"], axis=1)],
-                                     [("x", FLOAT, ["rows", "columns"])],
-                                     [("minus", FLOAT, ["rows", "columns"]), ("twice", FLOAT, ["rows", "wide"])]))
+        self.write("minus_and_twice")
         self.give(ticks=1)
         self.assertEqual(self.computed(), ((1, 1, 3), [0.0, -1.0, -2.0]))
         self.assertEqual(self.computed('outputs="twice"'), ((1, 1, 6), [0.0, 1.0, 2.0] * 2))
-        self.refused("has no output 'trice'", "minus (float32 [any, any]), twice (float32 [any, any])",
+        self.refused("has no output 'trice'", "minus (float32 [any, ", "), twice (float32 [any, ",
                      line=self.line(more="outputs=trice"))
 
-    @needs_engine
     def test_a_network_of_two_inputs_reads_both(self):
-        self.net.write_bytes(network([node("Add", ["a", "b"], ["y"])], [("a", FLOAT, ["rows", 3]), ("b", FLOAT, ["rows", 3])],
-                                     [("y", FLOAT, ["rows", 3])]))
+        self.write("added")
         self.give()
         done = self.run_it("run", "--quiet", f"tensor.from_npy name=x path={self.folder}/x.npy ; x. ! model.run name=n "
                            f"path={self.net} ; n.tensor ! tensor.to_npy path={self.folder}/y.npy ; x. ! n.tensor2")
         self.assertEqual(done.returncode, 0, done.stderr)
         self.assertEqual(read_npy(self.folder / "y.npy")[1], [0.0, 2.0, 4.0, 6.0, 8.0, 10.0])
-        self.refused("takes 2 tensors, a (float32 [any, 3]), b (float32 [any, 3]), and 1 is connected")
+        self.refused("takes 2 tensors, a (", "), b (", "), and 1 is connected")
 
-    @needs_engine
-    def test_eight_cameras_that_share_a_network_get_what_eight_networks_give(self):
-        self.net.write_bytes(network(
-            [node("Relu", ["x"], ["r"]), node("ReduceMean", ["r"], ["y"], axes=[1], keepdims=1)],
-            [("x", FLOAT, ["rows", 3, 8, 8])], [("y", FLOAT, ["rows", 1, 8, 8])]))
+    def cameras(self, shared):
+        """The bytes that a network gives each of eight cameras of different sizes, by one handler for all or by eight."""
         items = ", ".join(f"c{i}: {{ width: {16 + 2 * i} }}" for i in range(8))
-
-        def made(shared):
-            each = "" if shared else ", for_each: cameras"
-            text = f"""version: 1
+        each = "" if shared else ", for_each: cameras"
+        (self.folder / "p.yaml").write_text(f"""version: 1
 streams: {{ cameras: {{ items: {{ {items} }} }} }}
 clocks: {{ main: {{ mode: free }} }}
 handlers:
   video: {{ type: test.pattern, for_each: cameras, width: '{{width}}', height: 16, count: 12 }}
   fit: {{ type: image.letterbox, for_each: cameras, input: video, width: 8, height: 8, mean: 0.3 }}
-  net: {{ type: model.run{each}, input: fit.tensor, path: net.onnx }}
+  net: {{ type: model.run{each}, input: fit.tensor, path: {self.net.name} }}
   save: {{ type: tensor.to_npy, for_each: cameras, input: net.tensor, path: '{{stream}}-{shared}.npy' }}
-"""
-            (self.folder / "p.yaml").write_text(text)
-            done = self.run_it("run", "p.yaml", "--quiet")
-            self.assertEqual(done.returncode, 0, done.stderr)
-            return [(self.folder / f"c{i}-{shared}.npy").read_bytes() for i in range(8)]
+""")
+        done = self.run_it("run", "p.yaml", "--quiet")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        made = [(self.folder / f"c{i}-{shared}.npy").read_bytes() for i in range(8)]
+        self.assertGreater(len(set(made)), 4, "the cameras show different pictures")
+        return made
 
-        self.assertEqual(made(True), made(False))
+    def test_eight_cameras_that_share_a_network_get_what_eight_networks_give(self):
+        for kind in ("means", "means_of_one"):
+            with self.subTest(kind):
+                self.write(kind)
+                self.assertEqual(self.cameras(True), self.cameras(False))
 
-    @needs_engine
-    def test_types_and_ranks_that_do_not_fit_are_refused_with_both(self):
-        self.net.write_bytes(scaled())
-        self.give(ticks=1, dtype="<i8", numbers=array.array("q", [1, 2, 3]).tobytes())
-        self.refused("takes float32 [any, 3] at 'x', and int64 [1, 3] comes")
-        self.give(ticks=1, shape=(1, 1, 3))
-        self.refused("takes float32 [any, 3] at 'x', and float32 [1, 1, 3] comes")
-        self.net.write_bytes(network([node("Identity", ["x"], ["y"])], [("x", STRING, [1])], [("y", STRING, [1])]))
-        self.refused("'x' of the network holds neither whole nor floating-point numbers")
+    def test_two_networks_compute_at_the_same_time(self):
+        self.write("scaled")
+        self.give(ticks=40)
+        done = self.run_it("run", "--quiet", f"tensor.from_npy name=x path={self.folder}/x.npy ; "
+                           f"x. ! model.run name=a path={self.net} ; a.tensor ! tensor.to_npy path={self.folder}/y.npy ; "
+                           f"x. ! model.run name=b path={self.net} ; b.tensor ! tensor.to_npy path={self.folder}/z.npy")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertEqual(read_npy(self.folder / "y.npy")[1], [2.0 * i + i % 3 + 1 for i in range(120)])
+        self.assertEqual((self.folder / "y.npy").read_bytes(), (self.folder / "z.npy").read_bytes())
 
-    @needs_engine
     def test_what_is_no_network_is_refused_in_the_engines_words(self):
         self.give()
-        self.refused("there is no file", line=self.line("nte.onnx"))
-        self.net.write_bytes(b"")
-        self.refused("net.onnx cannot be opened: ONNX Runtime: ")
-        self.net.write_bytes(scaled()[:-20])
-        self.refused("net.onnx cannot be opened: ONNX Runtime: ")
-        self.net.write_bytes(network([node("Frobnicate", ["x"], ["y"])], [("x", FLOAT, [1, 3])], [("y", FLOAT, [1, 3])]))
-        self.refused("Frobnicate")
+        self.refused("there is no file", line=self.line(f"nte{self.ending}"))
+        self.write("scaled")
+        whole = self.net.read_bytes()
+        for bad in (b"", b"no network", whole[:-20]):
+            self.net.write_bytes(bad)
+            self.refused(f"{self.net.name} cannot be opened: ", self.no_network[bool(bad.startswith(whole[:2]))])
 
-    @needs_engine
     def test_a_network_that_fails_in_a_call_fails_its_tick_with_the_engines_words(self):
         # x says which of six numbers are taken; there is no ninth. Zeros, which the plan tries, are fine.
-        self.net.write_bytes(network([node("Gather", ["six", "x"], ["y"])], [("x", INT64, [2])], [("y", FLOAT, ["taken"])],
-                                     [constant("six", [6], [1.0] * 6)]))
+        self.write("taken")
         self.give(ticks=2, shape=(2,), dtype="<i8", numbers=array.array("q", [2, 3, 4, 9]).tobytes())
         self.assertEqual(self.run_it("plan", self.line()).returncode, 0)
         done = self.run_it("run", "--quiet", self.line())
         self.assertNotEqual(done.returncode, 0)
-        self.assertIn("n (model.run) failed at tick 1: ONNX Runtime: ", done.stderr)
+        self.assertIn(f"n (model.run) failed at tick 1: {self.speaks}: ", done.stderr)
 
-    def test_files_that_no_engine_opens_are_refused_with_what_to_do(self):
+
+@unittest.skipUnless(ENGINE, NO_ONNX)
+class OnnxRuntime(Conformance, Suite):
+    ending, engine, speaks = ".onnx", "onnx", "ONNX Runtime"
+    no_network = ("ONNX Runtime: ", "ONNX Runtime: ")
+
+    def write(self, kind):
+        def rows_of(count):
+            return [("x", FLOAT, [count, 3])], [("y", FLOAT, [count, 3])]
+
+        def means(count):
+            return network([node("Relu", ["x"], ["r"]), node("ReduceMean", ["r"], ["y"], axes=[1], keepdims=1)],
+                           [("x", FLOAT, [count, 3, 8, 8])], [("y", FLOAT, [count, 1, 8, 8])])
+
+        def scaled(count):  # y = 2x + (1, 2, 3)
+            return network([node("Mul", ["x", "two"], ["m"]), node("Add", ["m", "offset"], ["y"])], *rows_of(count),
+                           [constant("two", [1], [2.0]), constant("offset", [3], [1.0, 2.0, 3.0])])
+
+        self.net.write_bytes({
+            "scaled": lambda: scaled("rows"),
+            "one_row": lambda: scaled(1),
+            "minus_and_twice": lambda: network(
+                [node("Neg", ["x"], ["minus"]), node("Concat", ["x", "x"], ["twice"], axis=1)],
+                [("x", FLOAT, ["rows", "columns"])],
+                [("minus", FLOAT, ["rows", "columns"]), ("twice", FLOAT, ["rows", "wide"])]),
+            "added": lambda: network([node("Add", ["a", "b"], ["y"])],
+                                     [("a", FLOAT, ["rows", 3]), ("b", FLOAT, ["rows", 3])], [("y", FLOAT, ["rows", 3])]),
+            "means": lambda: means("rows"),
+            "means_of_one": lambda: means(1),
+            "taken": lambda: network([node("Gather", ["six", "x"], ["y"])], [("x", INT64, [2])],
+                                     [("y", FLOAT, ["taken"])], [constant("six", [6], [1.0] * 6)]),
+        }[kind]())
+
+    def test_types_and_ranks_that_do_not_fit_are_refused_with_both(self):
+        self.write("scaled")
+        self.give(ticks=1, dtype="<i8", numbers=array.array("q", [1, 2, 3]).tobytes())
+        self.refused("takes float32 [any, 3] at 'x', and int64 [1, 3] comes")
+        self.give(ticks=1, shape=(1, 1, 3))
+        self.refused("takes float32 [any, 3] at 'x', and float32 [1, 1, 3] comes")
+        self.write("one_row")
+        self.give(shape=(2, 3))
+        self.refused("takes float32 [1, 3] at 'x', and float32 [2, 3] comes")
+        self.net.write_bytes(network([node("Identity", ["x"], ["y"])], [("x", STRING, [1])], [("y", STRING, [1])]))
+        self.refused("'x' of the network holds neither whole nor floating-point numbers")
+
+    def test_an_unknown_operator_is_refused_by_its_name(self):
         self.give()
-        for name, word in (("net.pt", "torch.onnx.export"), ("net.engine", "take the .onnx file"),
-                           ("net.tflite", "tf2onnx"), ("net.bin", "known are .onnx")):
-            (self.folder / name).write_bytes(b"x")
-            self.refused(word, line=self.line(name))
+        self.net.write_bytes(network([node("Frobnicate", ["x"], ["y"])], [("x", FLOAT, [1, 3])], [("y", FLOAT, [1, 3])]))
+        self.refused("Frobnicate")
 
-    def test_an_engine_that_is_not_here_or_is_none_is_said_with_how_to_get_it(self):
-        self.net.write_bytes(scaled())
-        self.give()
-        self.refused("./dev models onnxruntime", "/nowhere.so", MILLRACE_ONNXRUNTIME="/nowhere.so")
-
-    def test_commands_without_a_network_open_no_engine(self):
-        # An engine that is not there would be complained about.
-        for arguments in (["handlers"], ["inspect", "model.run"], ["plan", "test.pattern ! null.sink"]):
-            done = self.run_it(*arguments, MILLRACE_ONNXRUNTIME="/nowhere.so")
-            self.assertEqual((done.returncode, done.stderr), (0, ""))
-
-    @needs_engine
     @unittest.skipUnless(TEXT_NETWORK.exists(), "the network for text is not here: ./dev models")
     def test_lines_that_millrace_has_drawn_are_found_by_a_real_network(self):
         text = f"""version: 1
@@ -231,6 +253,178 @@ handlers:
                 self.assertGreaterEqual(max(overlaps, default=0), 0.5, line)
 
 
+@unittest.skipUnless(TORCH, NO_TORCH)
+class Libtorch(Conformance, Suite):
+    ending, engine, speaks = ".pt", "torch", "libtorch"
+    no_network = ("it is no TorchScript file", "its archive is cut off or damaged")
+    kinds = {
+        "scaled": "return 2.0 * x + torch.tensor([1.0, 2.0, 3.0])",
+        "one_row": "return 2.0 * x.view([1, 3]) + torch.tensor([1.0, 2.0, 3.0])",
+        "minus_and_twice": "return {'minus': -x, 'twice': torch.cat([x, x], 1)}",
+        "means": "return torch.relu(x).mean([1], keepdim=True)",
+        "means_of_one": "return torch.relu(x.view([1, 3, 8, 8])).mean([1], keepdim=True)",
+        "taken": "return torch.ones([6])[x]",
+        "added": "return a + b",
+    }
+
+    def write(self, kind):
+        self.script(self.kinds[kind], "a, b" if kind == "added" else "x")
+
+    def script(self, lines, inputs="x", name="forward"):
+        text = self.folder / "net.txt"
+        text.write_text(f"def {name}(self, {inputs}):\n" + "".join(f"    {line}\n" for line in lines.split("\n")))
+        subprocess.run([MAKE_NETWORK, text, self.net], check=True, timeout=SECONDS_MAX)
+
+    def test_a_tuple_gives_its_tensors_in_order(self):
+        self.script("return (x, x + 1.0, x > 1.0)")
+        self.give(ticks=1)
+        self.assertEqual(self.computed()[1], [0.0, 1.0, 2.0])
+        self.assertEqual(self.computed("outputs=output2")[1], [1.0, 2.0, 3.0])
+        self.refused("output (float32 [any, 3]), output2 (float32 [any, 3]), output3 (uint8 [any, 3])",
+                     line=self.line(more="outputs=output4"))
+
+    def test_what_is_no_tensor_is_refused_by_its_type(self):
+        self.give()
+        for lines, said in (("return 'text'", "'output' of the network is a str"),
+                            ("return (x, (x, x))", "'output2' of the network is a Tuple[Tensor, Tensor]"),
+                            ("return [x, x]", "'output' of the network is a List[Tensor]"),
+                            ("return {1: x}", "'output' of the network is a Dict[int, Tensor]"),
+                            ("return torch.complex(x, x)", "'output' of the network is a tensor of ComplexFloat"),
+                            ("return x.sum()", "a tensor of the shape []")):
+            with self.subTest(lines):
+                self.script(lines)
+                self.refused(said)
+        self.script("return x * scale", "x, scale: float")
+        self.refused("'scale' of the network is a float, and inputs are tensors")
+        self.script("return x", name="predict")
+        self.refused("the network has no method `forward`")
+
+    def test_inputs_with_a_default_are_left_to_the_network(self):
+        self.script("return x * scale if y is None else x", "x, scale: float=3.0, y: Optional[Tensor]=None")
+        self.give(ticks=1)
+        self.assertEqual(self.computed()[1], [0.0, 3.0, 6.0])
+
+    def test_a_network_that_does_not_take_what_comes_is_refused_in_libtorchs_last_line(self):
+        self.script("return torch.matmul(x, torch.ones([4, 5]))")
+        self.give()
+        self.refused("refuses: libtorch: mat1 and mat2 shapes cannot be multiplied (1x3 and 4x5)\n")
+        self.give(dtype="<u2", numbers=array.array("H", range(6)).tobytes())
+        self.refused("libtorch has no tensors of uint16")
+
+    def test_a_network_that_mixes_its_rows_is_called_item_by_item(self):
+        # One camera must not change what another gets.
+        self.script("return x - x.mean()")
+        self.assertEqual(self.cameras(True), self.cameras(False))
+
+    def test_a_network_that_writes_into_its_input_works_on_a_copy_or_fails(self):
+        self.give()
+        self.script("x.add_(1.0)\nreturn x")
+        done = self.run_it("run", "--quiet", f"tensor.from_npy name=x path={self.folder}/x.npy ; x. ! model.run name=n "
+                           f"path={self.net} ; n.tensor ! null.sink ; n.tensor ! tensor.to_npy path={self.folder}/y.npy ; "
+                           f"x. ! tensor.to_npy path={self.folder}/z.npy")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertEqual(read_npy(self.folder / "y.npy")[1], [1.0, 2.0, 3.0, 4.0, 5.0, 6.0])
+        self.assertEqual(read_npy(self.folder / "z.npy")[1], [0.0, 1.0, 2.0, 3.0, 4.0, 5.0])
+        self.script("if bool(x.sum() > 5.0):\n    x.add_(1.0)\nreturn x")
+        done = self.run_it("run", "--quiet", self.line())
+        self.assertIn("failed at tick 1: the network wrote into its input 'x'", done.stderr)
+
+    def test_a_network_whose_output_changes_its_shape_fails_its_tick_with_both(self):
+        self.script("if bool(x.sum() > 5.0):\n    return torch.cat([x, x], 1)\nreturn x")
+        self.give()
+        done = self.run_it("run", "--quiet", self.line())
+        self.assertIn("failed at tick 1: 'output' of the network is float32 [1, 6], and was float32 [1, 3]", done.stderr)
+
+    def test_a_second_number_of_threads_is_a_warning_with_both(self):
+        self.write("scaled")
+        self.give()
+        both = (f"tensor.from_npy path={self.folder}/x.npy ! model.run name=a path={self.net} threads=2 ; "
+                f"a.tensor ! model.run name=b path={self.net} threads={{}} ; b.tensor ! null.sink")
+        done = self.run_it("run", both.format(1))
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertRegex(done.stdout + done.stderr, "threads: [12] is not taken: .* threads: [12]\n")
+        done = self.run_it("run", both.format(2))
+        self.assertNotIn("is not taken", done.stdout + done.stderr)
+
+    def test_a_checkpoint_of_python_is_refused_with_the_command_that_exports_its_network(self):
+        self.give()
+        with zipfile.ZipFile(self.net, "w") as archive:
+            for name in ("data.pkl", "version"):
+                archive.writestr(f"net/{name}", b"3\n")
+        self.refused("a Python checkpoint", "torch.jit.trace(network.eval(), example).save(", "torch.onnx.export")
+        self.net.write_bytes(b"\x80\x02}q\x00.")
+        self.refused("a Python checkpoint")
+        with zipfile.ZipFile(self.net, "w") as archive:
+            archive.writestr("numbers.npy", b"1")
+        self.refused("none of PyTorch's")
+
+    def test_the_disc_that_millrace_draws_is_found_by_the_network_of_the_example(self):
+        subprocess.run([MAKE_NETWORK, ROOT / "examples" / "model" / "disc.txt", self.net], check=True, timeout=SECONDS_MAX)
+        sizes = {"a": (320, 240), "b": (240, 240), "c": (400, 200)}
+        items = ", ".join(f"{name}: {{ width: {size[0]}, height: {size[1]} }}" for name, size in sizes.items())
+        (self.folder / "p.yaml").write_text(f"""version: 1
+streams: {{ cameras: {{ items: {{ {items} }} }} }}
+clocks: {{ main: {{ mode: free }} }}
+handlers:
+  video: {{ type: test.pattern, for_each: cameras, pattern: disc, width: '{{width}}', height: '{{height}}', count: 20 }}
+  fit: {{ type: image.letterbox, input: video, width: 160, height: 120 }}
+  net: {{ type: model.run, input: fit.tensor, path: {self.net} }}
+  found: {{ type: detect.mask_boxes, inputs: {{ tensor: net.tensor, transform: fit.transform }}, grow: 0 }}
+  save: {{ type: record.to_json, for_each: cameras, input: found, path: '{{stream}}.jsonl' }}
+""")
+        done = self.run_it("run", "p.yaml", "--quiet")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        for stream, (width, height) in sizes.items():
+            lines = (self.folder / f"{stream}.jsonl").read_text().splitlines()
+            self.assertEqual(len(lines), 20)
+            for tick, line in enumerate(lines):
+                boxes = [(box["x"], box["y"], box["width"], box["height"]) for box in json.loads(line)["records"]]
+                self.assertEqual(len(boxes), 1, line)
+                self.assertGreaterEqual(overlap(boxes[0], disc_at(tick, width, height)), 0.5, line)
+
+
+class WithoutEngines(Suite):
+    ending = ".onnx"
+
+    def test_files_that_no_engine_opens_are_refused_with_what_to_do(self):
+        self.give()
+        for name, word in (("net.engine", "take the .onnx file"), ("net.tflite", "tf2onnx"),
+                           ("net.bin", "known are .onnx, .pt,")):
+            (self.folder / name).write_bytes(b"x")
+            self.refused(word, line=self.line(name))
+
+    def test_an_engine_that_is_not_here_or_is_none_is_said_with_how_to_get_it(self):
+        self.net.write_bytes(b"")
+        self.give()
+        self.refused("./dev models onnxruntime", "/nowhere.so", MILLRACE_ONNXRUNTIME="/nowhere.so")
+
+    def test_a_build_without_libtorch_names_its_package(self):
+        (self.folder / "plugins").mkdir()
+        millrace = shutil.copy(MILLRACE, self.folder)
+        shutil.copy(MILLRACE.parent / "plugins" / "model.so", self.folder / "plugins")
+        self.give()
+        (self.folder / "net.pt").write_bytes(b"x")
+        self.refused("libtorch-dev", "torch.onnx.export", line=self.line("net.pt"), millrace=millrace)
+
+    def test_commands_without_a_network_open_no_engine(self):
+        # An engine that is not there would be complained about.
+        for arguments in (["handlers"], ["inspect", "model.run"], ["plan", "test.pattern ! null.sink"]):
+            done = self.run_it(*arguments, MILLRACE_ONNXRUNTIME="/nowhere.so")
+            self.assertEqual((done.returncode, done.stderr), (0, ""))
+
+
+def disc_at(tick, width, height):
+    """The box around the disc of test.pattern: handlers/test/painting.h."""
+    def bounce(step, limit):
+        return min(step % (2 * limit), 2 * limit - step % (2 * limit))
+
+    top = max(height // 16, 1)  # the strip of its number
+    radius = min(width, height - top) // 8
+    x = radius + bounce(tick * 5, width - 2 * radius - 1)
+    y = top + radius + bounce(tick * 3, height - top - 2 * radius - 1)
+    return x - radius, y - radius, 2 * radius + 1, 2 * radius + 1
+
+
 def overlap(a, b):
     """Intersection over union of two (left, top, width, height)."""
     wide = min(a[0] + a[2], b[0] + b[2]) - max(a[0], b[0])
@@ -240,7 +434,7 @@ def overlap(a, b):
 
 
 if __name__ == "__main__":
-    MILLRACE = str(pathlib.Path(sys.argv.pop(1)).resolve())
-    if not ENGINE:
-        print("left out: all that needs ONNX Runtime, which `./dev models` fetches")
+    for there, why in ((ENGINE, NO_ONNX), (TORCH, NO_TORCH)):
+        if not there:
+            print(f"left out: what needs an engine: {why}")
     unittest.main()

@@ -64,7 +64,7 @@ class OnnxNetwork final : public Network {
   const std::vector<PortInfo>& inputs() const override { return inputs_; }
   const std::vector<PortInfo>& outputs() const override { return outputs_; }
 
-  std::vector<std::vector<int64_t>> output_shapes(const std::vector<std::vector<int64_t>>& shapes) override {
+  std::vector<std::vector<int64_t>> output_shapes(std::span<const Numbers> inputs) override {
     std::vector<std::vector<int64_t>> found;
     for (const PortInfo& output : outputs_) found.push_back(output.shape);
     const auto is_told = [](const std::vector<int64_t>& shape) {
@@ -74,11 +74,9 @@ class OnnxNetwork final : public Network {
     found.clear();
     std::vector<std::vector<uint64_t>> zeros; // words, so that any type is aligned
     std::vector<Numbers> given;
-    for (size_t i = 0; i < shapes.size(); ++i) {
-      Numbers numbers{nullptr, inputs_.at(i).dtype, shapes[i]};
-      zeros.emplace_back(numbers.bytes() / 8 + 1);
-      numbers.data = zeros.back().data();
-      given.push_back(std::move(numbers));
+    for (const Numbers& input : inputs) {
+      zeros.emplace_back(input.bytes() / 8 + 1);
+      given.push_back({zeros.back().data(), input.dtype, input.shape});
     }
     std::vector<uint32_t> all(outputs_.size());
     for (uint32_t i = 0; i < all.size(); ++i) all[i] = i;
