@@ -42,6 +42,11 @@ if(TARGET model)
   millrace_package(model millrace-plugin-model utils "${command_of_this_build}"
     "Networks in a pipeline, computed by ONNX Runtime, which is not in this package")
 endif()
+if(TARGET model_torch)
+  millrace_package(model_torch millrace-plugin-model-torch utils
+    "${command_of_this_build}, millrace-plugin-model (= ${PROJECT_VERSION}-${CPACK_DEBIAN_PACKAGE_RELEASE})"
+    "TorchScript networks for millrace, computed by libtorch")
+endif()
 if(TARGET opencv)
   millrace_package(opencv millrace-plugin-opencv video "${command_of_this_build}, opencv-data"
     "Pictures, cameras, windows and detectors for millrace, by OpenCV")

@@ -12,7 +12,8 @@ import tempfile
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 EXAMPLES = ROOT / "examples"
 # Libraries that only the package of this name may ask for.
-LIBRARIES = {"millrace-plugin-opencv": "libopencv-", "millrace-plugin-media": "libav"}
+LIBRARIES = {"millrace-plugin-opencv": "libopencv-", "millrace-plugin-media": "libav",
+             "millrace-plugin-model-torch": "libtorch"}
 REQUIRED = ("millrace", "millrace-dev")
 # A type of handler that each plugin brings.
 TYPES = {"millrace-plugin-opencv": "image.file", "millrace-plugin-media": "video.file",
