@@ -32,6 +32,8 @@ sheet wall sheet 151 "$second" columns=1 tile_width=800 step=150
 "$millrace" run examples/pipelines/camera_films.yaml --quiet
 sheet cameras sheet 1000 "$second" columns=1 tile_width=800 step=80
 sheet scopes save 1 "$whole" tile_width=800
+"$(dirname "$millrace")/make_network" examples/model/disc.txt out/disc.pt
+sheet disc sheet 70 'crop=iw:ih/2:0:ih/2,scale=720:-1'
 sheet records_from_json sheet 28 "$whole" columns=2 tile_width=400
 
 # five_handlers drops its pictures: here its last handler keeps two of them.

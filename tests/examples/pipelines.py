@@ -71,6 +71,8 @@ def main():
             continue
         users = re.search(r"--set [\w.]+=FILE", text)
         missing = [f"{users.group()}: a file of the user's"] if users else missing_media(text)
+        if "out/disc.pt" in text and not place.disc.exists():
+            missing.append("libtorch: not built with it")
         if missing:
             print(f"left out: {file.name}: {', '.join(missing)}")
             continue

@@ -16,6 +16,11 @@ class Place:
         for shared in ("examples", "media"):
             if (ROOT / shared).exists():
                 (self.path / shared).symlink_to(ROOT / shared)
+        self.disc = self.path / "out" / "disc.pt"  # the network of disc.yaml
+        maker = pathlib.Path(self.millrace).parent / "make_network"
+        if maker.exists():
+            self.disc.parent.mkdir()
+            subprocess.run([maker, ROOT / "examples" / "model" / "disc.txt", self.disc], check=True, timeout=SECONDS_MAX)
 
     def run(self, *arguments):
         """The command's result; no window is opened, whatever the machine has."""

@@ -53,6 +53,8 @@ NOT_RUN = {
 MODELS = ROOT / "media" / "models"
 if not list(MODELS.glob("libonnxruntime.so*")):
     NOT_RUN["text.yaml"] = "needs what ./dev models fetches"
+if len(sys.argv) > 1 and not (pathlib.Path(sys.argv[1]) / "make_network").exists():
+    NOT_RUN |= dict.fromkeys(("make_network", "disc.yaml"), "needs libtorch")
 
 
 def logical_lines(block):
