@@ -19,7 +19,7 @@ constexpr std::string_view kQueues =
 constexpr std::string_view kShares = "an output may have any number of readers: name= and a reference such as `name.`";
 
 constexpr std::string_view kModel = "a model of other programs", kModels = "for models";
-constexpr std::string_view kComputes = "it takes networks that are exported to .onnx";
+constexpr std::string_view kComputes = "it takes networks that are exported to .onnx or TorchScript";
 
 constexpr std::array<ForeignName, 91> kNames = {{
     {"videotestsrc", kGst, "test.pattern", ""},
