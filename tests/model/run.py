@@ -20,7 +20,7 @@ import unittest
 import zipfile
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
-from onnx_file import FLOAT, INT64, STRING, constant, network, node  # noqa: E402: found by the line above
+from onnx_file import DOUBLE, FLOAT, INT64, STRING, constant, network, node  # noqa: E402: found by the line above
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 MODELS = ROOT / "media" / "models"
@@ -30,6 +30,7 @@ SECONDS_MAX = 120
 MILLRACE = pathlib.Path(sys.argv.pop(1)).resolve()
 MAKE_NETWORK = MILLRACE.parent / "make_network"
 TORCH = (MILLRACE.parent / "plugins" / "model" / "model_torch.so").exists() and MAKE_NETWORK.exists()
+NUMBERS = {"|u1": 2, "|i1": 3, "<i2": 5, "<i4": 6, "<i8": 7, "<f2": 10, "<f4": 1, "<f8": 11}  # of ONNX, by NumPy's
 NO_ONNX, NO_TORCH = "ONNX Runtime is not here: ./dev models", "millrace was built without libtorch: libtorch-dev"
 
 
@@ -88,7 +89,9 @@ class Suite(unittest.TestCase):
 
 
 class Conformance:
-    """What is the same with every engine. write(kind) makes a network of that kind, of the file self.net."""
+    """What is the same with every engine. write(kind) makes a network of that kind, of the file self.net. One of the
+    kind `same` is for one type and shape.
+    """
 
     def test_a_network_computes_what_its_nodes_say(self):
         self.write("scaled")
@@ -117,6 +120,22 @@ class Conformance:
         self.assertEqual(done.returncode, 0, done.stderr)
         self.assertEqual(read_npy(self.folder / "y.npy")[1], [0.0, 2.0, 4.0, 6.0, 8.0, 10.0])
         self.refused("takes 2 tensors, a (", "), b (", "), and 1 is connected")
+
+    def test_every_element_type_and_number_of_dimensions_comes_through(self):
+        for dtype, shape in (*((dtype, (2, 3)) for dtype in NUMBERS), ("<f4", (6,)), ("<f4", (1, 1, 2, 1, 1, 3))):
+            with self.subTest(dtype=dtype, shape=shape):
+                self.write("same", dtype, shape)
+                self.give(shape=shape, dtype=dtype, numbers=bytes(range(12 * int(dtype[2:]))))
+                done = self.run_it("run", "--quiet", self.line())
+                self.assertEqual(done.returncode, 0, done.stderr)
+                self.assertEqual((self.folder / "y.npy").read_bytes(), (self.folder / "x.npy").read_bytes())
+
+    def test_it_keeps_the_rules_that_every_handler_keeps(self):
+        self.write("four_of_three")
+        done = self.run_it("check-handler", "model.run", "--set", f"path={self.net}")
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+        for name in ("works", "items", "interrupt", "interrupt-thread"):
+            self.assertRegex(done.stdout, rf"(?m)^pass +{name} ")
 
     def cameras(self, shared):
         """The bytes that a network gives each of eight cameras of different sizes, by one handler for all or by eight."""
@@ -177,7 +196,7 @@ class OnnxRuntime(Conformance, Suite):
     ending, engine, speaks = ".onnx", "onnx", "ONNX Runtime"
     no_network = ("ONNX Runtime: ", "ONNX Runtime: ")
 
-    def write(self, kind):
+    def write(self, kind, dtype="<f4", shape=()):
         def rows_of(count):
             return [("x", FLOAT, [count, 3])], [("y", FLOAT, [count, 3])]
 
@@ -189,6 +208,7 @@ class OnnxRuntime(Conformance, Suite):
             return network([node("Mul", ["x", "two"], ["m"]), node("Add", ["m", "offset"], ["y"])], *rows_of(count),
                            [constant("two", [1], [2.0]), constant("offset", [3], [1.0, 2.0, 3.0])])
 
+        many, number = ("a", "b", "c", "sum", "minus", "size", "same"), NUMBERS[dtype]
         self.net.write_bytes({
             "scaled": lambda: scaled("rows"),
             "one_row": lambda: scaled(1),
@@ -198,6 +218,11 @@ class OnnxRuntime(Conformance, Suite):
                 [("minus", FLOAT, ["rows", "columns"]), ("twice", FLOAT, ["rows", "wide"])]),
             "added": lambda: network([node("Add", ["a", "b"], ["y"])],
                                      [("a", FLOAT, ["rows", 3]), ("b", FLOAT, ["rows", 3])], [("y", FLOAT, ["rows", 3])]),
+            "same": lambda: network([node("Identity", ["x"], ["y"])], [("x", number, shape)], [("y", number, shape)]),
+            "four_of_three": lambda: network(
+                [node("Sum", ["a", "b", "c"], ["sum"]), node("Neg", ["a"], ["minus"]), node("Abs", ["a"], ["size"]),
+                 node("Identity", ["a"], ["same"])],
+                [(name, DOUBLE, ["rows"]) for name in many[:3]], [(name, DOUBLE, ["rows"]) for name in many[3:]]),
             "means": lambda: means("rows"),
             "means_of_one": lambda: means(1),
             "taken": lambda: network([node("Gather", ["six", "x"], ["y"])], [("x", INT64, [2])],
@@ -265,10 +290,12 @@ class Libtorch(Conformance, Suite):
         "means_of_one": "return torch.relu(x.view([1, 3, 8, 8])).mean([1], keepdim=True)",
         "taken": "return torch.ones([6])[x]",
         "added": "return a + b",
+        "same": "return x",
+        "four_of_three": "return (a + b + c, -a, a.abs(), a.clone())",
     }
 
-    def write(self, kind):
-        self.script(self.kinds[kind], "a, b" if kind == "added" else "x")
+    def write(self, kind, *_):
+        self.script(self.kinds[kind], {"added": "a, b", "four_of_three": "a, b, c"}.get(kind, "x"))
 
     def script(self, lines, inputs="x", name="forward"):
         text = self.folder / "net.txt"
