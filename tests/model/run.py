@@ -302,6 +302,16 @@ class Libtorch(Conformance, Suite):
         text.write_text(f"def {name}(self, {inputs}):\n" + "".join(f"    {line}\n" for line in lines.split("\n")))
         subprocess.run([MAKE_NETWORK, text, self.net], check=True, timeout=SECONDS_MAX)
 
+    def test_commands_without_a_network_do_not_map_libtorch(self):
+        self.write("scaled")
+        self.give()
+        for arguments, expected in ((["handlers"], False), (["inspect", "model.run"], False),
+                                    (["plan", "test.pattern ! null.sink"], False), (["plan", self.line()], True)):
+            done = self.run_it(*arguments, LD_DEBUG="files")  # the loader writes each library that it maps to stderr
+            self.assertEqual(done.returncode, 0)
+            self.assertIn("libc.so", done.stderr)
+            self.assertEqual("libtorch" in done.stderr, expected, arguments)
+
     def test_a_tuple_gives_its_tensors_in_order(self):
         self.script("return (x, x + 1.0, x > 1.0)")
         self.give(ticks=1)
