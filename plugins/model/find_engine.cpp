@@ -19,6 +19,7 @@ struct Ending {
 constexpr Ending kEndings[] = {
     {".onnx", "onnx", ""},
     {".pt", "torch", ""},
+    {".torchscript", "torch", ""},
     {".pth", "", "it holds the weights alone: load them in Python and export the network to ONNX by torch.onnx.export"},
     {".pt2", "", "export the network to ONNX: torch.onnx.export(program, ..., \"network.onnx\")"},
     {".safetensors", "", "it holds the weights alone: load them in Python and export the network to ONNX"},

@@ -426,7 +426,7 @@ class WithoutEngines(Suite):
     def test_files_that_no_engine_opens_are_refused_with_what_to_do(self):
         self.give()
         for name, word in (("net.engine", "take the .onnx file"), ("net.tflite", "tf2onnx"),
-                           ("net.bin", "known are .onnx, .pt,")):
+                           ("net.bin", "known are .onnx, .pt, .torchscript,")):
             (self.folder / name).write_bytes(b"x")
             self.refused(word, line=self.line(name))
 
