@@ -404,7 +404,7 @@ streams: {{ cameras: {{ items: {{ {items} }} }} }}
 clocks: {{ main: {{ mode: free }} }}
 handlers:
   video: {{ type: test.pattern, for_each: cameras, pattern: disc, width: '{{width}}', height: '{{height}}', count: 20 }}
-  fit: {{ type: image.letterbox, input: video, width: 160, height: 120 }}
+  fit: {{ type: image.letterbox, input: video, width: 64, height: 48 }}
   net: {{ type: model.run, input: fit.tensor, path: {self.net} }}
   found: {{ type: detect.mask_boxes, inputs: {{ tensor: net.tensor, transform: fit.transform }}, grow: 0 }}
   save: {{ type: record.to_json, for_each: cameras, input: found, path: '{{stream}}.jsonl' }}
