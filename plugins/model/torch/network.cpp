@@ -185,6 +185,9 @@ class TorchNetwork final : public Network {
 
   std::vector<Named> compute(const std::vector<at::Tensor>& inputs) {
     if (is_interrupted_) throw std::runtime_error("interrupted");
+    // The number of threads is one for the process, but the libraries below libtorch read it for each thread that
+    // calls.
+    [[maybe_unused]] static thread_local const bool has_number = (at::init_num_threads(), true);
     return named(guarded([&] {
       const c10::InferenceMode inference;
       return module_.forward({inputs.begin(), inputs.end()});
