@@ -1,7 +1,8 @@
 // `millrace bench model`: the cost of a network in a pipeline beside the engine alone.
 //
-// Two networks of 3×3 convolutions on a patch of 64×64, which the benchmark writes itself, computed by ONNX Runtime on
-// one thread: `small` (two layers of 4 channels) and `1 ms` (four layers of 16; about so long on a processor of 2023).
+// Two networks that the benchmark writes itself: `disc` is that of examples/model/disc.txt, one convolution on 64×48;
+// `deep` has four layers of 3×3 convolutions with 16 channels on 64×64, which is between half a millisecond and two on
+// a processor of today. Each is computed on one thread by ONNX Runtime and, where make_network is there, by libtorch.
 // `bare loop` calls the engine again and again on the same memory. `model.run` is the handler's call in test.pattern →
 // image.letterbox → model.run → null.sink on one worker; of 8 items, eight such cameras share it. The cases take turns.
 // `to bare` is the ratio to the bare loop of the same turn, `of 8 to 8 of 1` that of a firing of 8 to eight firings of
@@ -18,7 +19,9 @@
 #include <vector>
 
 #include "bench/measure.h"
-#include "bench/onnx_network.h"
+#include "bench/small_networks.h"
+#include "cli/beside.h"
+#include "cli/subprocess.h"
 #include "embed/compose.h"
 #include "graph/unfold.h"
 #include "observe/error.h"
@@ -34,7 +37,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr uint32_t kSide = 64, kItems = 8;
+constexpr uint32_t kItems = 8;
 constexpr int kTurns = 7;
 
 // A symbol of the plugin's library or of one beside it. Throws std::runtime_error if it is not there.
@@ -52,18 +55,17 @@ fs::path plugin_folder() {
   throw std::runtime_error("there is no model.so among the plugins");
 }
 
-// The file of a network, as long as this lives.
-class NetworkFile {
+// A file as long as this lives.
+class TemporaryFile {
  public:
-  NetworkFile(const std::string& name, uint32_t channels, uint32_t layers)
-      : path_(fs::temp_directory_path() / ("millrace-bench-" + name + std::to_string(::getpid()) + ".onnx")) {
+  TemporaryFile(const std::string& name, const std::string& bytes)
+      : path_(fs::temp_directory_path() / ("millrace-bench-" + std::to_string(::getpid()) + name)) {
     std::ofstream file(path_, std::ios::binary);
-    if (!(file << convolutions_as_onnx(kSide, channels, layers)).flush())
-      throw Failure(code::unwritable_file, "cannot write " + path_.string());
+    if (!(file << bytes).flush()) throw Failure(code::unwritable_file, "cannot write " + path_.string());
   }
-  NetworkFile(const NetworkFile&) = delete;
-  NetworkFile& operator=(const NetworkFile&) = delete;
-  ~NetworkFile() {
+  TemporaryFile(const TemporaryFile&) = delete;
+  TemporaryFile& operator=(const TemporaryFile&) = delete;
+  ~TemporaryFile() {
     std::error_code ignored;
     fs::remove(path_, ignored);
   }
@@ -73,12 +75,32 @@ class NetworkFile {
   fs::path path_;
 };
 
-// Times of the calls of a bare loop over patches that all are zero.
-double bare_us(model::Network& network, uint32_t items, uint32_t calls) {
-  std::vector<float> patch(size_t{items} * 3 * kSide * kSide), scores(size_t{items} * kSide * kSide);
+// A network's file for one of the engines. Throws std::runtime_error if it cannot be made here.
+std::unique_ptr<TemporaryFile> file_for(const std::string& engine, const SmallNetwork& network) {
+  if (engine == "onnx") return std::make_unique<TemporaryFile>(".onnx", as_onnx(network));
+  auto made = std::make_unique<TemporaryFile>(".pt", "");
+  const TemporaryFile text(".txt", as_torch_script(network));
+  const fs::path program = cli::this_program().parent_path() / "make_network";
+  if (!fs::exists(program)) throw std::runtime_error("make_network is not built: there is no libtorch");
+  constexpr int kSecondsMax = 60;
+  const cli::Subprocess ended = cli::run_in_subprocess(
+      [&] {
+        ::execl(program.c_str(), program.c_str(), text.path().c_str(), made->path().c_str(), nullptr);
+        return std::string();
+      },
+      kSecondsMax, false);
+  if (ended.signal != 0 || ended.status != 0) throw std::runtime_error("make_network failed");
+  return made;
+}
+
+// The median time of the calls of a bare loop over patches that all are zero.
+double bare_us(model::Network& network, const SmallNetwork& what, uint32_t items, uint32_t calls) {
+  const size_t area = size_t{what.width} * what.height;
+  std::vector<float> patch(items * 3 * area), scores(items * area);
   const DType number = dtype_of<float>();
-  const model::Numbers in{patch.data(), number, {items, 3, kSide, kSide}};
-  const model::Numbers out{scores.data(), number, {items, 1, kSide, kSide}};
+  const model::Numbers in{patch.data(), number, {items, 3, what.height, what.width}};
+  const model::Numbers out{scores.data(), number, {items, 1, what.height, what.width}};
+  network.output_shapes({&in, 1});
   const uint32_t first = 0;
   std::vector<double> us;
   for (uint32_t call = 0; call < calls; ++call) {
@@ -89,72 +111,77 @@ double bare_us(model::Network& network, uint32_t items, uint32_t calls) {
   return quantile(us, 0.5);
 }
 
-// The handler's calls in a pipeline, each of so many items.
-double handler_us(const mr_plugin& plugin, const std::string& path, uint32_t items, uint32_t calls) {
+// The median time of the handler's calls in a pipeline, each of so many items.
+double handler_us(const mr_plugin& plugin, const std::string& path, const SmallNetwork& what, uint32_t items,
+                  uint32_t calls) {
   graph::Graph graph;
   graph::StreamSet cameras;
   cameras.name = "cameras";
   for (uint32_t s = 0; s < items; ++s) cameras.items.push_back({"c" + std::to_string(s), {}, false, {}});
   graph.streams.push_back(cameras);
+  const auto set_size = [&] {
+    set(graph, "width", std::to_string(what.width));
+    set(graph, "height", std::to_string(what.height));
+  };
   add(graph, "video", "test.pattern", "");
+  set_size();
   add(graph, "fit", "image.letterbox", "video");
+  set_size();
   add(graph, "net", "model.run", "fit");
-  add(graph, "end", "null.sink", "net");
-  for (graph::Handler& handler : graph.handlers) {
-    if (handler.name != "net") handler.for_each = cameras.name;
-    if (handler.name == "video" || handler.name == "fit")
-      for (const char* const extent : {"width", "height"})
-        handler.params.push_back({extent, std::to_string(kSide), {}, {}});
-    if (handler.name == "net") handler.params.push_back({"path", path, {}, {}});
-  }
-  for (graph::Edge& edge : graph.edges)
-    if (edge.source != "video") edge.source_port = "tensor";
+  set(graph, "path", path);
   graph::Batch batch;
   batch.max = items;
-  graph.handlers[2].batch = batch;
+  graph.handlers.back().batch = batch;
+  add(graph, "end", "null.sink", "net");
+  for (graph::Handler& handler : graph.handlers)
+    if (handler.name != "net") handler.for_each = cameras.name;
+  for (graph::Edge& edge : graph.edges)
+    if (edge.source != "video") edge.source_port = "tensor";
   const Report report = run_graph(graph::unfold(graph), 1, calls, &plugin);
   for (const HandlerReport& handler : report.handlers)
     if (handler.name == "net") return handler.p50_us;
   throw std::logic_error("the report has no model.run");
 }
 
+// Rows for one network on one engine.
+void measure(const std::string& engine_name, const SmallNetwork& what, std::vector<Row>& rows) {
+  const fs::path folder = plugin_folder();
+  const mr_plugin& plugin = *symbol_of<const mr_plugin*()>(folder / "model.so", "millrace_plugin")();
+  const model::Engine& engine = *symbol_of<const model::Engine*()>(folder / "model" / ("model_" + engine_name + ".so"),
+                                                                   "millrace_model_engine")();
+  if (engine.word != model::kEngineWord) throw std::runtime_error("the engine is of another build");
+  const std::unique_ptr<TemporaryFile> file = file_for(engine_name, what);
+  const std::unique_ptr<model::Network> network = engine.load(file->path(), {1, {}});
+  std::vector<double> bare[2], handler[2], to_bare[2], of_items;
+  for (int turn = 0; turn < kTurns; ++turn) {
+    for (const size_t many : {size_t{0}, size_t{1}}) {
+      const uint32_t items = many ? kItems : 1, calls = (what.layers > 1 ? 300 : 1000) / items;
+      bare[many].push_back(bare_us(*network, what, items, calls));
+      handler[many].push_back(handler_us(plugin, file->path(), what, items, calls));
+      to_bare[many].push_back(handler[many].back() / bare[many].back());
+    }
+    of_items.push_back(handler[1].back() / (kItems * handler[0].back()));
+  }
+  const std::string name = std::string(what.name) + ", " + engine_name;
+  for (const size_t many : {size_t{0}, size_t{1}}) {
+    const std::string firing = name + (many ? ", firing of 8" : ", firing of 1");
+    rows.push_back(row_of("model", firing, "bare loop", "us", bare[many]));
+    rows.push_back(row_of("model", firing, "model.run", "us", handler[many]));
+    rows.push_back(row_of("model", firing, "to bare", "", to_bare[many]));
+  }
+  rows.push_back(row_of("model", name, "of 8 to 8 of 1", "", of_items));
+}
+
 } // namespace
 
 std::vector<Row> bench_model() {
   std::vector<Row> rows;
-  try {
-    const fs::path folder = plugin_folder();
-    const mr_plugin& plugin = *symbol_of<const mr_plugin*()>(folder / "model.so", "millrace_plugin")();
-    const model::Engine& engine =
-        *symbol_of<const model::Engine*()>(folder / "model" / "model_onnx.so", "millrace_model_engine")();
-    if (engine.word != model::kEngineWord) throw std::runtime_error("model_onnx.so is of another build");
-    struct Case {
-      const char* name;
-      uint32_t channels, layers, calls;
-    };
-    for (const Case& one : {Case{"small", 4, 2, 2000}, Case{"1 ms", 16, 4, 300}}) {
-      const NetworkFile file(std::to_string(one.channels), one.channels, one.layers);
-      const std::unique_ptr<model::Network> network = engine.load(file.path(), {1});
-      std::vector<double> bare[2], handler[2], to_bare[2], of_items;
-      for (int turn = 0; turn < kTurns; ++turn) {
-        for (const size_t many : {size_t{0}, size_t{1}}) {
-          const uint32_t items = many ? kItems : 1, calls = one.calls / items;
-          bare[many].push_back(bare_us(*network, items, calls));
-          handler[many].push_back(handler_us(plugin, file.path(), items, calls));
-          to_bare[many].push_back(handler[many].back() / bare[many].back());
-        }
-        of_items.push_back(handler[1].back() / (kItems * handler[0].back()));
-      }
-      for (const size_t many : {size_t{0}, size_t{1}}) {
-        const std::string name = one.name + std::string(many ? ", firing of 8" : ", firing of 1");
-        rows.push_back(row_of("model", name, "bare loop", "us", bare[many]));
-        rows.push_back(row_of("model", name, "model.run", "us", handler[many]));
-        rows.push_back(row_of("model", name, "to bare", "", to_bare[many]));
-      }
-      rows.push_back(row_of("model", one.name, "of 8 to 8 of 1", "", of_items));
+  for (const char* const engine : {"onnx", "torch"}) {
+    try {
+      for (const SmallNetwork& network : {kDisc, kDeep}) measure(engine, network, rows);
+    } catch (const std::runtime_error& why) {
+      std::fprintf(stderr, "left out: model, %s: %s\n", engine, why.what());
     }
-  } catch (const std::runtime_error& why) {
-    std::fprintf(stderr, "left out: model: %s\n", why.what());
   }
   return rows;
 }

@@ -13,7 +13,7 @@ struct SmallNetwork {
   uint32_t width, height;
   uint32_t channels, layers;
 };
-inline constexpr SmallNetwork kDisc{"disc", 160, 120, 3, 1}, kDeep{"deep", 64, 64, 16, 4};
+inline constexpr SmallNetwork kDisc{"disc", 64, 48, 3, 1}, kDeep{"deep", 64, 64, 16, 4};
 
 // The bytes of an .onnx file; the fields are those of ONNX's onnx.proto.
 std::string as_onnx(const SmallNetwork& network);
