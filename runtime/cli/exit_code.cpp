@@ -25,6 +25,8 @@ ExitCode exit_code_of(const Error& error) {
     case code::link_address: return kWrongUsage;
     case code::run_does_not_answer:
     case code::control_not_open: return kRunFailed; // the command was right
+    case code::model_call:
+    case code::model_memory: return kRunFailed;
     case code::illegal_device_access:
     case code::device_lost: return kDeviceLost;
     default: break;
@@ -33,7 +35,8 @@ ExitCode exit_code_of(const Error& error) {
     case 1: return kWrongUsage;
     case 2:
     case 3:
-    case 4: return kInvalidPipeline;
+    case 4:
+    case 9: return kInvalidPipeline;
     case 5: return kPluginNotLoaded;
     default: return kRunFailed;
   }

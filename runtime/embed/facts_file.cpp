@@ -89,7 +89,7 @@ void probe_others(const json& document, plan::Prepared& prepared) {
   for (size_t i = 0; i < others.size(); ++i) {
     graph::Handler unplaced; // facts have no places in a text
     unplaced.name = others[i]->name;
-    if (!answers[i].error.empty()) throw Failure(plan::not_opened(unplaced, *infos[i], answers[i].error));
+    if (!answers[i].error.empty()) throw Failure(plan::not_opened(unplaced, *infos[i], answers[i]));
     others[i]->facts = answers[i].facts;
   }
 }

@@ -103,7 +103,8 @@ bool is_up(HandlerRun& step) {
 void record_error(HandlerRun& step, uint64_t index) {
   step.life->errors.fetch_add(1, std::memory_order_relaxed);
   if (step.handler->on_error != graph::OnError::fail) return log_error(step);
-  step.run->fail(step, index, step.instance->take_error("process"));
+  const int fault = step.instance->fault();
+  step.run->fail(step, index, step.instance->take_error("process"), fault);
 }
 
 void log_error(HandlerRun& step) { say(step, step.instance->take_error("process")); }

@@ -226,12 +226,14 @@ mr_status publish(mr_tick* tick) {
 
 // In a call the sentence is kept until the call has its status. A thread of the handler's own has no status to return,
 // so the failure is handled here.
-void fail(void* instance, const char* sentence) {
+void fail_as(void* instance, uint32_t fault, const char* sentence) {
   auto& handler = *static_cast<plugin::Instance*>(instance);
   auto* const step = static_cast<HandlerRun*>(handler.in_run);
-  if (!step || is_in_a_call()) return handler.set_error(sentence);
+  if (!step || is_in_a_call()) return handler.set_error(sentence, fault);
   fail_outside_calls(*step, sentence);
 }
+
+void fail(void* instance, const char* sentence) { fail_as(instance, MR_FAULT_NONE, sentence); }
 
 mr_status allocate_items(mr_tick* const* items, uint32_t count, uint32_t output, const uint64_t* bytes) {
   HandlerRun& step = *context_of(items[0]).step;
@@ -261,6 +263,7 @@ mr_host make_host() {
   host.allocate_items = &allocate_items;
   host.fail_item = &fail_item;
   host.fail = &fail;
+  host.fail_as = &fail_as;
   host.allocate = &allocate;
   host.modify = &modify;
   host.adopt = &adopt;

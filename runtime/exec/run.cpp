@@ -71,8 +71,7 @@ void Run::start() {
     }
     const Error error =
         plan::refusal(code::start_failed, step->plan->name + " (" + step->handler->type + ") could not start: ",
-                      plan::declared_of(run.planned.plan, run.planned.graph, step->plan->handler()),
-                      run.planned.plan.type_of(*step->plan), step->instance->error());
+                      plan::declared_of(run.planned.plan, run.planned.graph, step->plan->handler()), *step->instance);
     for (plugin::Instance* instance : started) instance->stop();
     throw Failure(error);
   }

@@ -89,13 +89,14 @@ RunState::~RunState() {
   for (auto& clock : clocks) clock->sources.clear(); // ends reader threads
 }
 
-void RunState::fail(HandlerRun& step, uint64_t index, const std::string& sentence) {
+void RunState::fail(HandlerRun& step, uint64_t index, const std::string& sentence, int fault) {
   // The index of a source counts its values. The tick that has to do without this value is the next one to be admitted.
   if (step.plan->is<plan::SourceStep>()) index = step.pace->admitted.load(std::memory_order_acquire);
   const std::string begins =
       name_now(*this, *step.handler) + " (" + step.handler->type + ") failed at tick " + std::to_string(index) + ": ";
   const graph::Handler& declared = plan::declared_of(planned.plan, planned.graph, step.plan->handler());
   Error error = plan::refusal(code::handler_failed, begins, declared, planned.plan.type_of(*step.plan), sentence);
+  if (fault) error.code = fault;
   const bool is_outside = declared.stream.empty(); // it may be on a stream's clock all the same
   is_outside ? fail(std::move(error), step.pace->plan->clock, index) : fail_clock(std::move(error), *step.pace, index);
 }

@@ -165,7 +165,8 @@ class RunState {
   // INT64_MIN: no clock has begun.
   int64_t begun_ns() const { return begin_ns_.load(std::memory_order_relaxed); }
   // A failure of a stream's handler ends the stream, where its set says so; else the run.
-  void fail(HandlerRun& step, uint64_t ordinal, const std::string& sentence);
+  // `fault`: the code that the handler gave to the failure; 0: none.
+  void fail(HandlerRun& step, uint64_t ordinal, const std::string& sentence, int fault = 0);
   void fail(Error error, uint32_t clock, uint64_t index);
   // Ends what the pace's clock is there for, on a tick of the pace: its stream, where its set says so; else the run.
   void fail_clock(Error error, const PaceRun& pace, uint64_t index);

@@ -79,13 +79,19 @@ mr_status ToldHandler::configure(const std::vector<mr_format>& inputs, std::vect
     status = ask(asked, outputs);
   } else if (live_) {
     status = live_->configure(inputs, outputs);
-    if (status != MR_OK) error_ = live_->error();
+    if (status != MR_OK) take_error(live_->error(), live_->fault());
   } else {
-    error_ = "the plugin of " + info_.type + " is not installed here, and its own node did not tell what it makes of " +
-             (inputs.empty() ? "nothing" : "these formats");
+    take_error("the plugin of " + info_.type +
+               " is not installed here, and its own node did not tell what it makes of " +
+               (inputs.empty() ? "nothing" : "these formats"));
   }
   if (status == MR_OK) answers_.push_back({asked, outputs});
   return status;
+}
+
+void ToldHandler::take_error(std::string sentence, int fault) {
+  error_ = std::move(sentence);
+  fault_ = is_code_of_handlers(fault) ? fault : 0;
 }
 
 mr_status ToldHandler::ask(const std::string& inputs, std::vector<mr_format>& outputs) {
@@ -93,7 +99,7 @@ mr_status ToldHandler::ask(const std::string& inputs, std::vector<mr_format>& ou
   const json answer = read_json(ask_(question.dump()));
   return reading(told_of(name_), [&] {
     if (answer.is_object() && answer.contains("error")) {
-      error_ = answer.at("error").get<std::string>();
+      take_error(answer.at("error").get<std::string>(), answer.value("fault", 0));
       return MR_ERROR;
     }
     std::vector<mr_format> told = read_formats(answer.at("outputs"), records_);
@@ -110,7 +116,8 @@ json ToldHandlers::answer(const json& question, plan::HandlerFacts& handler, Rec
     const plugin::HandlerInfo& info = handler.answers->info();
     if (outputs.size() != count_ports(info, false) || (inputs.empty() && count_ports(info, true) > 0))
       throw Failure(code::other_version, "it has another number of ports");
-    if (handler.answers->configure(inputs, outputs) != MR_OK) return {{"error", handler.answers->error()}};
+    if (handler.answers->configure(inputs, outputs) != MR_OK)
+      return {{"error", handler.answers->error()}, {"fault", handler.answers->fault()}};
     return {{"outputs", formats_json(outputs)}};
   });
 }

@@ -43,6 +43,7 @@ class ToldHandler final : public plugin::Answers {
   const plugin::HandlerInfo& info() const override { return info_; }
   mr_status configure(const std::vector<mr_format>& inputs, std::vector<mr_format>& outputs) override;
   std::string error() const override { return error_; }
+  int fault() const override { return fault_; }
   uint64_t scratch_bytes() const override { return live_ ? live_->scratch_bytes() : 0; }
 
  private:
@@ -52,6 +53,7 @@ class ToldHandler final : public plugin::Answers {
     std::vector<mr_format> outputs;
   };
 
+  void take_error(std::string sentence, int fault = 0);
   mr_status ask(const std::string& inputs, std::vector<mr_format>& outputs);
 
   std::string name_;
@@ -61,6 +63,7 @@ class ToldHandler final : public plugin::Answers {
   RecordTypes records_;
   std::vector<Answer> answers_;
   std::string error_;
+  int fault_ = 0; // that of error_
 };
 
 // The handlers of one graph, as they were told. It outlives the facts that refer to it.

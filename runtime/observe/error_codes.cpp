@@ -20,6 +20,8 @@ const CodeInfo* find_code(int code) {
   return found == codes.end() ? nullptr : &*found;
 }
 
+bool is_code_of_handlers(int64_t code) { return code / 100 == 9 && find_code(static_cast<int>(code)); }
+
 int parse_code(const std::string& text) {
   const bool prefixed = text.size() > 2 && (text[0] == 'M' || text[0] == 'm') && (text[1] == 'R' || text[1] == 'r');
   const std::string digits = prefixed ? text.substr(2) : text;

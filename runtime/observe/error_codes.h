@@ -2,6 +2,7 @@
 // error_codes.inc is the source of all of them.
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -27,6 +28,8 @@ struct CodeInfo {
 const std::vector<CodeInfo>& error_codes();
 // Null if there is no such code.
 const CodeInfo* find_code(int code);
+// True for the codes that a handler may give to its failures: those of family 9.
+bool is_code_of_handlers(int64_t code);
 // Reads "MR0304", "mr304" or "304"; 0 if the text is no code.
 int parse_code(const std::string& text);
 

@@ -151,7 +151,7 @@ std::vector<mr_format> narrowed(plugin::Instance& instance, const graph::Handler
     mr_format accepts = instance.info().ports[port].raw.accepts;
     if (instance.narrow(port, accepts) != MR_OK)
       throw Failure(refusal(code::incompatible_formats, declared.name + " (" + declared.type + ") refuses: ", declared,
-                            instance.info(), instance.error()));
+                            instance));
     all.push_back(accepts);
   }
   return all;

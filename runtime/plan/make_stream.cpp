@@ -74,7 +74,7 @@ std::vector<mr_facts> probe_made(std::vector<Made>& made, const ProbeLimits& lim
   const std::vector<ProbeAnswer> answers = probe_all(asked, no_facts(), limits);
   for (size_t i = 0; i < made.size(); ++i) {
     const graph::Handler& declared = made[i].declared;
-    if (!answers[i].error.empty()) throw Failure(not_opened(declared, *infos[i], answers[i].error));
+    if (!answers[i].error.empty()) throw Failure(not_opened(declared, *infos[i], answers[i]));
     facts.push_back(answers[i].facts);
   }
   return facts;
@@ -111,8 +111,8 @@ MadeStream make_stream(const graph::Graph& written, const graph::Graph& unfolded
     made.instance = make(written, declared, type, host, watch);
     made.accepts = narrowed(*made.instance, declared);
     if (made.instance->bind(planned.edge_counts) != MR_OK)
-      throw Failure(refusal(code::probe_failed, declared.name + " (" + declared.type + ") refuses: ", declared,
-                            made.instance->info(), made.instance->error()));
+      throw Failure(
+          refusal(code::probe_failed, declared.name + " (" + declared.type + ") refuses: ", declared, *made.instance));
     all.push_back(std::move(made));
   }
   const std::vector<mr_facts> facts = probe_made(all, wanted.limits);

@@ -144,7 +144,7 @@ class Negotiation {
     if (!is_given && handler.answers->configure(handler.inputs, handler.outputs) != MR_OK)
       throw Failure(refusal(code::incompatible_formats,
                             handler.declared->name + " (" + handler.info->type + ") refuses: ", *handler.declared,
-                            *handler.info, handler.answers->error()));
+                            *handler.answers));
     for (uint32_t o = 0; o < handler.output_count; ++o) {
       const std::string fault = format_fault(handler.outputs[o], handler.info->ports[handler.output_port[o]].raw);
       if (!fault.empty())

@@ -85,7 +85,7 @@ Opened open(plugin::Instance& instance, const graph::Handler& declared, const st
   facts.answers = &instance;
   if (!attempt(&opened.mistakes, [&] { facts.accepts = narrowed(instance, declared); })) return opened;
   opened.is_bound = instance.bind(count_edges(edges, declared, instance.info())) == MR_OK;
-  if (!opened.is_bound) opened.answer.error = instance.error();
+  if (!opened.is_bound) opened.answer = {{}, instance.error(), instance.fault()};
   return opened;
 }
 
@@ -209,7 +209,7 @@ Prepared prepare(graph::Graph& graph, const plugin::Registry& registry, const mr
         instances[h].reset();
         return;
       }
-      const Error error = not_opened(declared, info, answer.error);
+      const Error error = not_opened(declared, info, answer);
       if (!opened[h].probes || !may_come_later(graph, declared, info)) throw Failure(error);
       instances[h] = make(graph, declared, find_type(graph, registry, declared), host, watch); // in no call
       open(*instances[h], declared, edges[declared.name], facts.handlers[h]);
@@ -230,8 +230,8 @@ std::vector<mr_format> formats_of_source(const graph::Handler& declared, const H
     outputs.back().size = sizeof(mr_format);
   }
   if (source.answers->configure({}, outputs) != MR_OK)
-    throw Failure(refusal(code::incompatible_formats, declared.name + " (" + info.type + ") refuses: ", declared, info,
-                          source.answers->error()));
+    throw Failure(refusal(code::incompatible_formats, declared.name + " (" + info.type + ") refuses: ", declared,
+                          *source.answers));
   return outputs;
 }
 

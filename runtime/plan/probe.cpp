@@ -45,9 +45,9 @@ struct ProbeCall {
 };
 
 ProbeAnswer answer_of(const plugin::Instance& instance, mr_status status, const mr_facts& facts) {
-  if (status == MR_OK) return {facts, ""};
+  if (status == MR_OK) return {facts, "", 0};
   const std::string sentence = instance.error();
-  return {facts, sentence.empty() ? "it was interrupted" : sentence};
+  return {facts, sentence.empty() ? "it was interrupted" : sentence, instance.fault()};
 }
 
 ProbeAnswer probe_here(plugin::Instance& instance, mr_facts facts) {

@@ -32,6 +32,7 @@ struct ProbeLimits {
 struct ProbeAnswer {
   mr_facts facts{};
   std::string error; // "": it was opened, and the facts are valid
+  int fault = 0;     // the code that the handler gave to its error; 0: none
 };
 
 // Probes these instances, beginning with these facts; the answers are in their order. The caller's thread probes all

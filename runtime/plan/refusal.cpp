@@ -6,6 +6,8 @@
 #include "graph/graph.h"
 #include "observe/error_codes.h"
 #include "plan/paths.h"
+#include "plan/probe.h"
+#include "plugin/answers.h"
 
 namespace millrace::plan {
 
@@ -79,9 +81,17 @@ Error refusal(int code, const std::string& begins, const graph::Handler& declare
   return error;
 }
 
-Error not_opened(const graph::Handler& declared, const plugin::HandlerInfo& info, const std::string& sentence) {
-  return refusal(code::probe_failed, declared.name + " (" + info.type + ") could not be opened: ", declared, info,
-                 sentence);
+Error refusal(int code, const std::string& begins, const graph::Handler& declared, const plugin::Answers& answers) {
+  Error error = refusal(code, begins, declared, answers.info(), answers.error());
+  if (const int fault = answers.fault()) error.code = fault;
+  return error;
+}
+
+Error not_opened(const graph::Handler& declared, const plugin::HandlerInfo& info, const ProbeAnswer& answer) {
+  Error error = refusal(code::probe_failed, declared.name + " (" + info.type + ") could not be opened: ", declared,
+                        info, answer.error);
+  if (answer.fault) error.code = answer.fault;
+  return error;
 }
 
 } // namespace millrace::plan

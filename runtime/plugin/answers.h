@@ -19,6 +19,8 @@ class Answers {
   // ports. Not MR_OK: the handler refuses them, and error() says why.
   virtual mr_status configure(const std::vector<mr_format>& inputs, std::vector<mr_format>& outputs) = 0;
   virtual std::string error() const = 0;
+  // The error code that the handler itself gave to this failure; 0: it gave none.
+  virtual int fault() const = 0;
   // Bytes of device memory that its GPU body works in, with the formats of the last configure().
   virtual uint64_t scratch_bytes() const = 0;
 };

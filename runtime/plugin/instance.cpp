@@ -72,8 +72,14 @@ std::string Instance::error() const {
   return error_;
 }
 
-void Instance::set_error(std::string sentence) {
+int Instance::fault() const {
   const std::lock_guard lock(said_mutex_);
+  return fault_;
+}
+
+void Instance::set_error(std::string sentence, uint32_t fault) {
+  const std::lock_guard lock(said_mutex_);
+  fault_ = is_code_of_handlers(fault) ? static_cast<int>(fault) : 0;
   constexpr size_t kSentenceBytesMax = 4096; // a person reads it on a terminal; a trace of Python's fits
   error_ = sentence.size() > kSentenceBytesMax ? shortened(sentence, kSentenceBytesMax) : std::move(sentence);
 }
@@ -90,6 +96,7 @@ std::string said_nothing(const char* function) {
 std::string Instance::take_error(const char* function) {
   const std::lock_guard lock(said_mutex_);
   std::string sentence = std::exchange(error_, {});
+  fault_ = 0;
   if (sentence.empty()) sentence = said_nothing(function);
   return taken_error_ = std::move(sentence);
 }
@@ -295,6 +302,9 @@ mr_host basic_host() {
   host.defer = [](mr_tick*) -> mr_tick* { return nullptr; };
   host.publish = [](mr_tick*) -> mr_status { return MR_ERROR; };
   host.fail = [](void* instance, const char* sentence) { static_cast<Instance*>(instance)->set_error(sentence); };
+  host.fail_as = [](void* instance, uint32_t fault, const char* sentence) {
+    static_cast<Instance*>(instance)->set_error(sentence, fault);
+  };
   host.log = [](void* instance, uint32_t level, const char* sentence) {
     static_cast<Instance*>(instance)->log(level, sentence ? sentence : "");
   };

@@ -82,7 +82,9 @@ class Instance final : public Answers {
   uint64_t scratch_bytes() const override { return declaration_->scratch_bytes; }
   // The sentence of the last failure. mr_host.fail sets it, which a thread of the handler's own may call.
   std::string error() const override;
-  void set_error(std::string sentence);
+  int fault() const override;
+  // `fault`: one of MR_FAULT_*; another number is taken as MR_FAULT_NONE.
+  void set_error(std::string sentence, uint32_t fault = MR_FAULT_NONE);
   // Takes the sentence of a failure of this function, so that the next failure does not find it again; never empty.
   std::string take_error(const char* function);
   std::string taken_error() const; // the sentence that was taken last
@@ -144,6 +146,7 @@ class Instance final : public Answers {
   const mr_declaration* declaration_ = nullptr; // that of this instance; the parts that never change are in type_
   mutable std::mutex said_mutex_;               // guards what follows
   std::string error_, taken_error_;
+  int fault_ = 0; // that of error_
   std::map<std::string, int64_t> counts_;
   Said said_;
 };

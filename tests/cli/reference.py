@@ -18,7 +18,7 @@ import prose  # noqa: E402: found by the line above
 REFERENCE = pathlib.Path(__file__).resolve().parents[2] / "docs" / "reference"
 FOR_APPLICATIONS = ["app.sink", "app.source"]  # which the command describes and does not list
 FAMILIES = {1: "How a command was used", 2: "The pipeline's text", 3: "The graph", 4: "The plan", 5: "Plugins",
-            6: "A run", 7: "Devices", 8: "Nodes and links"}
+            6: "A run", 7: "Devices", 8: "Nodes and links", 9: "Networks"}
 WRITTEN = "Written by `tests/cli/reference.py` from what the command declares; a test fails where it is out of date."
 
 

@@ -45,10 +45,21 @@ struct WaitsAtGate final : Handler {
   }
 };
 
+// Passes numbers on; the third call fails with a code of its own.
+struct FailsWithCode final : Handler {
+  Input<Tensor> in{*this, "in"};
+  Output<Tensor> out{*this, "out", like(in)};
+  void process(Tick& tick, Cpu&) {
+    if (tick.index() == 2) throw CodedError(MR_FAULT_MODEL_CALL, "no such number");
+    write_one(out, tick, read_one(in(tick)));
+  }
+};
+
 const mr_plugin& told_plugin() {
-  static const mr_handler_type type = detail::Type<WaitsAtGate>::table("f.gate", "Waits in its third call", "");
-  static const mr_handler_type* const pointers[] = {&type};
-  static const mr_plugin plugin = {sizeof(mr_plugin), MR_ABI_VERSION, "told", "1", pointers, 1, 0};
+  static const mr_handler_type gate = detail::Type<WaitsAtGate>::table("f.gate", "Waits in its third call", "");
+  static const mr_handler_type coded = detail::Type<FailsWithCode>::table("f.coded", "Fails in its third call", "");
+  static const mr_handler_type* const pointers[] = {&gate, &coded};
+  static const mr_plugin plugin = {sizeof(mr_plugin), MR_ABI_VERSION, "told", "1", pointers, 2, 0};
   return plugin;
 }
 
@@ -132,6 +143,15 @@ TEST_CASE("2.6: a failure is told once, with its clock and its tick") {
       CHECK(told.all() == Lines{"MR0601 at tick 7 of clock 1"});
     }
   }
+}
+
+TEST_CASE("2.6: a failure has the code that its handler gave") {
+  Setup setup = failing_setup(1, true);
+  Told told;
+  told.listen(setup.options);
+  const Ran result = run(line({"f.coded"}, "seen", 20), setup);
+  CHECK(result.error.what == "h1 (f.coded) failed at tick 2: no such number");
+  CHECK(told.all() == Lines{"MR0908 at tick 2 of clock 0"});
 }
 
 TEST_CASE("2.6: a failure that on_error passes over is not told") {

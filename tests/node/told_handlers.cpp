@@ -180,7 +180,29 @@ TEST_CASE("a refusal is in the words of the live handler, and is not kept as an 
   handlers.listen(total);
   CHECK(outputs_of(*total.answers, {records_of(own, 101)}).empty());
   CHECK(contains(total.answers->error(), "too many boxes"));
+  CHECK(total.answers->fault() == code::model_shape);
   CHECK(own.told("total")["answers"].empty());
+}
+
+TEST_CASE("a refusal crosses to another node with the code that the handler gave, and no other code is taken") {
+  OwnNode own;
+  ToldHandlers handlers;
+  plan::HandlerFacts handler{"total", nullptr, {}, {}, {}};
+  RecordTypes records;
+  int other_code = 0;
+  handlers.take(own.told("total"), handler, [&](const std::string& question) {
+    json answer = ToldHandlers::answer(json::parse(question), own.handler("total"), records);
+    if (other_code) answer["fault"] = other_code;
+    return answer.dump();
+  });
+  CHECK(outputs_of(*handler.answers, {records_of(own, 101)}).empty());
+  CHECK(handler.answers->error() == "too many boxes");
+  CHECK(handler.answers->fault() == code::model_shape);
+  for (const int code : {int{code::memory_exceeded}, 999}) {
+    other_code = code;
+    CHECK(outputs_of(*handler.answers, {records_of(own, 101)}).empty());
+    CHECK(handler.answers->fault() == 0);
+  }
 }
 
 TEST_CASE("MR0805: a handler that lacks a part, or has one of another kind, is refused as a whole") {

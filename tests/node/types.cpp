@@ -31,7 +31,7 @@ struct Total final : Handler {
   Param<int64_t> most{*this, "most", 100, "records that it can add up"};
   void configure(const Formats& formats) override {
     const auto count = static_cast<int64_t>(formats.in(boxes).record_count_max);
-    if (count > most) throw std::invalid_argument("too many boxes");
+    if (count > most) throw CodedError(MR_FAULT_MODEL_SHAPE, "too many boxes");
     formats.tensor(out, dtype_of<int64_t>(), {count});
   }
   void process(Tick&, Cpu&) {}

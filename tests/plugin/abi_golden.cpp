@@ -1,5 +1,6 @@
 // The layout of everything that crosses the plugin boundary, compared with a text file: a change that nobody meant does
-// not pass, and one that somebody meant changes MR_ABI_VERSION and the file.
+// not pass. One that somebody meant changes the file, and MR_ABI_VERSION too unless it only adds constants, or
+// functions at the end of mr_host that plugins do without.
 #include "millrace/abi.h"
 
 #include <doctest/doctest.h>
@@ -240,6 +241,7 @@ std::string table_layout() {
   FIELD(mr_host, count);
   FIELD(mr_host, allocate_items);
   FIELD(mr_host, fail_item);
+  FIELD(mr_host, fail_as);
   STRUCT(mr_block);
   FIELD(mr_block, data);
   FIELD(mr_block, capacity);
@@ -396,6 +398,17 @@ std::string other_constants() {
   CONSTANT(MR_OUTPUT_ADOPTED);
   CONSTANT(MR_DEVICE_CPU);
   CONSTANT(MR_DEVICE_CUDA);
+  CONSTANT(MR_FAULT_NONE);
+  CONSTANT(MR_FAULT_MODEL_MISSING);
+  CONSTANT(MR_FAULT_MODEL_ENGINE);
+  CONSTANT(MR_FAULT_MODEL_FILE);
+  CONSTANT(MR_FAULT_MODEL_PORTS);
+  CONSTANT(MR_FAULT_MODEL_TYPE);
+  CONSTANT(MR_FAULT_MODEL_SHAPE);
+  CONSTANT(MR_FAULT_MODEL_VALUE);
+  CONSTANT(MR_FAULT_MODEL_CALL);
+  CONSTANT(MR_FAULT_MODEL_MEMORY);
+  CONSTANT(MR_FAULT_MODEL_OPERATOR);
   CONSTANT(MR_LOG_DEBUG);
   CONSTANT(MR_LOG_INFO);
   CONSTANT(MR_LOG_WARNING);

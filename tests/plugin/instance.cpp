@@ -2,6 +2,7 @@
 #include <doctest/doctest.h>
 
 #include <atomic>
+#include <cstddef>
 #include <memory>
 #include <semaphore>
 #include <thread>
@@ -17,13 +18,13 @@ namespace {
 struct Everything final : mr::Handler {
   mr::Output<mr::Packet> out{*this, "out"};
   mr::Param<bool> on{*this, "on", false, ""};
-  mr::Param<int> count{*this, "count", 0, "", mr::range(-5, 255)};
+  mr::Param<int> count{*this, "count", 0, "", mr::range(-5, 999)};
   mr::Param<uint16_t> port{*this, "port", 80, ""};
   mr::Param<float> gain{*this, "gain", 1, "", mr::range(0, 2), mr::unit("dB")};
   mr::Param<double> bias{*this, "bias", 0, "", mr::at_least(-1)};
   mr::Param<std::string> mode{*this, "mode", "fast", "", mr::choices({"fast", "careful"})};
   mr::Param<std::string> path{*this, "path", "", ""};
-  mr::Param<std::string> doing{*this, "doing", "", "what a call does: throw, throw_int, no_memory, wait"};
+  mr::Param<std::string> doing{*this, "doing", "", "what a call does: throw, throw_coded, throw_int, no_memory, wait"};
 
   std::binary_semaphore waiting{0}, ended{0};
 
@@ -38,6 +39,7 @@ struct Everything final : mr::Handler {
 
   void act() {
     if (*doing == "throw") throw std::runtime_error("it is raining");
+    if (*doing == "throw_coded") throw mr::CodedError(static_cast<uint32_t>(*count), "it is raining");
     if (*doing == "throw_int") throw 5;
     if (*doing == "no_memory") throw std::bad_alloc();
     if (*doing == "wait") {
@@ -96,7 +98,7 @@ TEST_CASE_FIXTURE(Fixture, "whole numbers are decimal or hexadecimal, never octa
   for (const char* text :
        {"", " 1", "1 ", "1.5", "1e", "1e+", "15e-1", "1.0.0", ".", "0x", "0x-1", "--1", "+-1", "one", "0xg", "-"})
     CHECK(code_of("count", text) == 311);
-  for (const char* text : {"-6", "256", "99999999999999999999", "1e3", "1e99", "-0xffffffffffffffff"})
+  for (const char* text : {"-6", "1000", "99999999999999999999", "1e4", "1e99", "-0xffffffffffffffff"})
     CHECK(code_of("count", text) == 312);
   CHECK(*handler().count == 10);
 }
@@ -171,6 +173,33 @@ TEST_CASE_FIXTURE(Fixture, "an exception at any entry becomes the sentence of th
   const std::vector<std::string> silent = sentences("no_memory");
   CHECK(silent[3] == "start failed without saying why; perhaps there was no memory left");
   CHECK(sentences("") == all_but_bind("no error"));
+}
+
+TEST_CASE_FIXTURE(Fixture,
+                  "a failure has the code that its handler gave, if it is one of those that handlers may give") {
+  instance->set_param("doing", "throw_coded", {});
+  const auto fault_of = [&](const char* code) {
+    instance->set_param("count", code, {});
+    CHECK(instance->start() == MR_ERROR);
+    CHECK(instance->error() == "it is raining");
+    return instance->fault();
+  };
+  CHECK(fault_of("906") == mr::code::model_shape);
+  CHECK(fault_of("404") == 0);
+  CHECK(fault_of("999") == 0);
+  CHECK(fault_of("901") == mr::code::model_missing);
+  CHECK(instance->take_error("start") == "it is raining");
+  CHECK(instance->fault() == 0);
+}
+
+TEST_CASE_FIXTURE(Fixture, "a runtime whose table ends before fail_as gets the sentence alone") {
+  host.size = offsetof(mr_host, fail_as);
+  host.fail_as = nullptr;
+  instance->set_param("doing", "throw_coded", {});
+  instance->set_param("count", "906", {});
+  CHECK(instance->start() == MR_ERROR);
+  CHECK(instance->error() == "it is raining");
+  CHECK(instance->fault() == 0);
 }
 
 TEST_CASE_FIXTURE(Fixture, "interrupt ends a blocked call from another thread") {

@@ -13,7 +13,8 @@
  *
  * Invariants.
  *  - mr_value is exactly 256 bytes; tests/plugin/abi_golden.txt holds the layout of everything here.
- *  - Until 1.0 MR_ABI_VERSION must match exactly; a mismatch is refused with both numbers.
+ *  - Until 1.0 MR_ABI_VERSION must match exactly; a mismatch is refused with both numbers. A function may be added at
+ *    the end of mr_host without another version: a plugin looks at `size` before it calls that function.
  *  - No function of a plugin lets an exception out; it reports a failure by mr_host.fail and MR_ERROR.
  *  - A plugin is never unloaded while anything of it lives.
  *  - Pointers in declarations live as long as the instance; pointers in an mr_tick until the call returns.
@@ -429,6 +430,21 @@ typedef struct mr_block {
   uint64_t token;    /* for the runtime: identifies the block */
 } mr_block;
 
+/* The kinds of faults that have an error code of their own: the number is the code, so 906 is printed as MR0906. */
+enum {
+  MR_FAULT_NONE = 0, /* the code of the function that failed */
+  MR_FAULT_MODEL_MISSING = 901,
+  MR_FAULT_MODEL_ENGINE = 902,
+  MR_FAULT_MODEL_FILE = 903,
+  MR_FAULT_MODEL_PORTS = 904,
+  MR_FAULT_MODEL_TYPE = 905,
+  MR_FAULT_MODEL_SHAPE = 906,
+  MR_FAULT_MODEL_VALUE = 907,
+  MR_FAULT_MODEL_CALL = 908,
+  MR_FAULT_MODEL_MEMORY = 909,
+  MR_FAULT_MODEL_OPERATOR = 910
+};
+
 enum { MR_LOG_DEBUG = 0, MR_LOG_INFO = 1, MR_LOG_WARNING = 2, MR_LOG_ERROR = 3 };
 
 /* What the runtime offers to a handler. `instance` is the context that `create` was given. */
@@ -475,6 +491,9 @@ struct mr_host {
   mr_status (*allocate_items)(mr_tick* const* items, uint32_t count, uint32_t output, const uint64_t* bytes);
   /* This item of the call fails, with this sentence; the others do not. */
   void (*fail_item)(mr_tick* item, const char* sentence);
+  /* As fail, for a fault of one of the kinds MR_FAULT_*. A number that the runtime does not know is MR_FAULT_NONE. The
+   * table of a runtime without this function ends before it, as `size` says; a plugin then calls fail. */
+  void (*fail_as)(void* instance, uint32_t fault, const char* sentence);
 };
 
 /* ---- a handler type and a plugin -------------------------------------------------------------------------- */

@@ -31,6 +31,7 @@
 //   - A second instance of a stateless handler is configured and started, but neither narrowed nor probed.
 //   - stop() also comes after a start() that failed in a restart. The destructor may come after any call.
 //   - Each function may throw. The exception ends at this boundary, and its text becomes the sentence of the failure.
+//     CodedError also gives the failure an error code.
 //
 // The classes are header-only over the C tables of abi.h, in an inline namespace with hidden visibility: a plugin
 // exports one symbol and shares no C++ with the runtime.

@@ -63,6 +63,17 @@ template <class H>
 struct Type;
 } // namespace detail
 
+// Thrown by a handler for a fault of a kind that has an error code of its own.
+class CodedError : public std::runtime_error {
+ public:
+  // `fault`: one of MR_FAULT_*.
+  CodedError(uint32_t fault, const std::string& sentence) : std::runtime_error(sentence), fault_(fault) {}
+  uint32_t fault() const { return fault_; }
+
+ private:
+  uint32_t fault_;
+};
+
 // The base of all handlers. The members of a derived class are constructed in order, and each declares itself here.
 // handler.h draws when each of the functions below is called.
 class Handler {

@@ -73,6 +73,9 @@ struct Type {
       return function();
     } catch (const std::bad_alloc&) {
       return MR_ERROR; // if the runtime refused the memory, it has said why; else it reports that memory ran out
+    } catch (const CodedError& error) {
+      const bool knows_kinds = host->size > offsetof(mr_host, fail_as);
+      knows_kinds ? host->fail_as(context, error.fault(), error.what()) : host->fail(context, error.what());
     } catch (const std::exception& error) {
       host->fail(context, error.what());
     } catch (...) {

@@ -41,7 +41,7 @@ class TableTest {
   explicit TableTest(const mr_handler_type& type, std::initializer_list<Setting> settings = {}) : type_(type) {
     host_ = {sizeof(mr_host), MR_ABI_VERSION, &allocate, &modify, &adopt,         &defer,     &publish,
              &fail,           &log,           &now,      &borrow, &give_borrowed, &give_back, &count,
-             &allocate_items, &fail_item};
+             &allocate_items, &fail_item,     &fail_as};
     const bool created = type_.create(&host_, this, &self_, &declaration_) == MR_OK;
     if (!created) throw std::runtime_error(error().empty() ? "the constructor failed" : error());
     entries_.resize(declaration_->port_count);
@@ -260,6 +260,7 @@ class TableTest {
   static mr_status allocate_items(mr_tick* const* items, uint32_t count, uint32_t output, const uint64_t* bytes);
   static void fail_item(mr_tick* item, const char* sentence);
   static void fail(void* instance, const char* sentence) { static_cast<TableTest*>(instance)->set_error(sentence); }
+  static void fail_as(void* instance, uint32_t, const char* sentence) { fail(instance, sentence); }
   static void log(void* instance, uint32_t level, const char* sentence);
   static int64_t now(void* instance) { return static_cast<TableTest*>(instance)->now_ns_; }
   static mr_status borrow(void* instance, uint32_t output, mr_block* block);
@@ -272,8 +273,7 @@ class TableTest {
   void* self_ = nullptr;
   const mr_declaration* declaration_ = nullptr;
   std::vector<Entry> entries_; // by port
-  uint32_t input_count_ = 0, output_count_ = 0;
-  uint32_t dims_ = MR_DIM_FIXED;
+  uint32_t input_count_ = 0, output_count_ = 0, dims_ = MR_DIM_FIXED;
   std::vector<mr_format> output_formats_;
   mr_facts facts_ = no_facts();
   bool bound_ = false, started_ = false, in_place_ = false;
