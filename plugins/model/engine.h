@@ -8,10 +8,23 @@
 #include <functional>
 #include <memory>
 #include <span>
+#include <stdexcept>
 #include <string>
 #include <vector>
 
 namespace millrace::model {
+
+// Thrown by an engine for a fault of a known kind; any other fault is a std::runtime_error. It crosses from the
+// engine's library to the plugin, so its type is visible in both.
+class MR_EXPORT EngineError : public std::runtime_error {
+ public:
+  // `fault`: one of MR_FAULT_MODEL_*.
+  EngineError(uint32_t fault, const std::string& words) : std::runtime_error(words), fault_(fault) {}
+  uint32_t fault() const { return fault_; }
+
+ private:
+  uint32_t fault_;
+};
 
 // An input or an output of a network, as its file tells. kOpen: an extent that the file leaves open.
 constexpr int64_t kOpen = -1;
@@ -46,8 +59,8 @@ class Network {
   // The shapes of the outputs for inputs of these types and shapes. Where the file does not tell them, it computes on
   // zeros.
   virtual std::vector<std::vector<int64_t>> output_shapes(std::span<const Numbers> inputs) = 0;
-  // Computes the outputs with these indices. Throws std::runtime_error with the engine's words, among others if an
-  // output turns out to have another shape.
+  // Computes the outputs with these indices. Throws EngineError or std::runtime_error with the engine's words, among
+  // others if an output turns out to have another shape.
   virtual void run(std::span<const Numbers> inputs, std::span<const uint32_t> indices,
                    std::span<const Numbers> outputs) = 0;
   // Ends every later run() until resume(), and one that is under way where the engine can.
@@ -64,7 +77,7 @@ struct LoadOptions {
 struct Engine {
   uint32_t word; // kEngineWord: the library was built with this very header
   const char* name;
-  // Throws std::runtime_error if the file cannot be opened, in the engine's words.
+  // Throws EngineError or std::runtime_error if the file cannot be opened, in the engine's words.
   std::unique_ptr<Network> (*load)(const std::string& path, const LoadOptions& options);
 };
 constexpr uint32_t kEngineWord = 2;

@@ -2,11 +2,11 @@
 #include "plugins/model/find_engine.h"
 
 #include <dlfcn.h>
+#include <millrace/handler.h>
 
 #include <filesystem>
 #include <map>
 #include <mutex>
-#include <stdexcept>
 #include <string_view>
 
 namespace millrace::model {
@@ -47,11 +47,12 @@ const Engine& open_engine(const std::string& name) {
   if (!library) {
     const std::string why = ::dlerror();
     const std::string advice = name == "torch" ? std::string(". ") + kTorchMissing : "";
-    throw std::runtime_error("the engine " + name + " cannot be opened: " + why + advice);
+    throw CodedError(MR_FAULT_MODEL_ENGINE, "the engine " + name + " cannot be opened: " + why + advice);
   }
   const auto entry = reinterpret_cast<const Engine* (*)()>(::dlsym(library, "millrace_model_engine"));
   if (!entry || entry()->word != kEngineWord)
-    throw std::runtime_error(path.string() + " belongs to another millrace; install both from one build");
+    throw CodedError(MR_FAULT_MODEL_ENGINE,
+                     path.string() + " belongs to another millrace; install both from one build");
   return *entry();
 }
 
@@ -64,13 +65,14 @@ const Engine& find_engine(const std::string& name, const std::string& path) {
     std::string known;
     for (const Ending& one : kEndings) {
       if (one.ending == ending && one.engine.empty())
-        throw std::invalid_argument(path + ": no engine opens " + ending + " files; " + std::string(one.instead));
+        throw CodedError(MR_FAULT_MODEL_ENGINE,
+                         "'" + path + "': no engine opens " + ending + " files; " + std::string(one.instead));
       if (one.ending == ending) wanted = one.engine;
       if (!one.engine.empty()) known += (known.empty() ? "" : ", ") + std::string(one.ending);
     }
     if (wanted == "auto")
-      throw std::invalid_argument(path + ": the ending says no kind of network; known are " + known +
-                                  ", and `engine` names the engine for a file with another ending");
+      throw CodedError(MR_FAULT_MODEL_ENGINE, "'" + path + "': the ending says no kind of network; known are " + known +
+                                                  ", and `engine` names the engine for a file with another ending");
   }
   static std::mutex mutex;
   static std::map<std::string, const Engine*> opened;

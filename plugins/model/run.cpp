@@ -1,12 +1,14 @@
 // model.run: computes a network.
 #include <millrace/handler.h>
+#include <millrace/nearest.h>
 
 #include <algorithm>
 #include <array>
 #include <atomic>
 #include <filesystem>
 #include <memory>
-#include <stdexcept>
+#include <new>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -23,8 +25,9 @@ media/models; MILLRACE_ONNXRUNTIME names the library of another version (1.16 or
 TorchScript, for libtorch: millrace has that engine if it was built with the package libtorch-dev.
 
 Inputs and outputs are the network's in the order of its file: `tensor` is its first, `tensor2` its
-second. `outputs: "boxes, scores"` names those that are wanted instead. TorchScript networks give a
-tensor, a tuple or a dictionary of tensors; what has no name is `output`, `output2`, and so on.
+second. `outputs: "boxes, scores"` names those that are wanted instead, and `input_names: "mask,
+picture"` says which input of the network `tensor` is, and which `tensor2`. TorchScript networks
+give a tensor, a tuple or a dictionary of tensors; what has no name is `output`, `output2`, and so on.
 
 Types and shapes are compared before anything runs, and the error says both. Where the file leaves
 shapes of outputs open, the network is computed once, on zeros, to learn them. TorchScript files say
@@ -67,6 +70,49 @@ std::string words_of(const std::vector<PortInfo>& ports) {
   return words;
 }
 
+// Types and shapes: "float32 [1, 3], int64 [2]".
+std::string words_of(const std::vector<Numbers>& given) {
+  std::string words;
+  for (const Numbers& numbers : given)
+    words += (words.empty() ? "" : ", ") + name_of(numbers.dtype) + " " + words_of(numbers.shape);
+  return words;
+}
+
+// The names in a list with commas, without the spaces around them.
+std::vector<std::string> names_in(const std::string& list) {
+  std::vector<std::string> names;
+  for (std::string rest = list; !rest.empty();) {
+    const size_t comma = rest.find(',');
+    std::string name = rest.substr(0, comma);
+    rest = comma == std::string::npos ? "" : rest.substr(comma + 1);
+    name.erase(0, std::min(name.find_first_not_of(' '), name.size()));
+    name.erase(name.find_last_not_of(' ') + 1);
+    names.push_back(std::move(name));
+  }
+  return names;
+}
+
+std::filesystem::path folder_of(const std::filesystem::path& path) {
+  return path.has_parent_path() ? path.parent_path() : ".";
+}
+
+// The networks beside a file that is not there.
+std::vector<std::string> networks_beside(const std::filesystem::path& path) {
+  std::vector<std::string> names;
+  std::error_code unreadable;
+  for (const auto& file : std::filesystem::directory_iterator(folder_of(path), unreadable))
+    if (file.path().extension() == path.extension()) names.push_back(file.path().filename().string());
+  return names;
+}
+
+[[noreturn]] void refuse_missing(const std::filesystem::path& path) {
+  const std::string near = nearest_name(path.filename().string(), networks_beside(path));
+  throw CodedError(
+      MR_FAULT_MODEL_MISSING,
+      "there is no file '" + path.string() + "'" +
+          (near.empty() ? "" : "; did you mean " + near + "?\ntry: path=" + (path.parent_path() / near).string()));
+}
+
 // True if a tensor of this shape may be an input of that.
 bool fits(const Shape& given, const Shape& wanted) {
   return given.size() == wanted.size() &&
@@ -83,16 +129,11 @@ class Run final : public Handler {
   void configure(const Formats& formats) override {
     open();
     const std::vector<PortInfo>& wanted = network_->inputs();
-    const auto connected = static_cast<size_t>(
-        std::count_if(inputs_.begin(), inputs_.end(), [](const Input<Tensor>* in) { return in->connected(); }));
-    if (connected != wanted.size())
-      throw std::invalid_argument(*path_ + " takes " + tensors(wanted.size()) + ", " + words_of(wanted) + ", and " +
-                                  std::to_string(connected) + (connected == 1 ? " is" : " are") + " connected");
+    choose_inputs();
     std::vector<Numbers> given;
-    for (size_t i = 0; i < wanted.size(); ++i) given.push_back(checked(formats.in(*inputs_[i]), wanted[i]));
+    for (uint32_t i = 0; i < wanted.size(); ++i) given.push_back(checked(formats, *fed_[i], wanted[i]));
     if (made_.empty() || given != item_inputs_) {
-      network_->resume(); // an earlier interrupt was meant for another call
-      made_ = network_->output_shapes(given);
+      made_ = shapes_for(given);
       item_inputs_ = given;
     }
     choose_outputs();
@@ -106,7 +147,13 @@ class Run final : public Handler {
         continue;
       }
       item_outputs_.push_back(made_[chosen_[o]]);
-      set_format(formats.out(*outputs_[o]), network_->outputs()[chosen_[o]].dtype, made_[chosen_[o]]);
+      const PortInfo made{network_->outputs()[chosen_[o]].name, network_->outputs()[chosen_[o]].dtype,
+                          made_[chosen_[o]]};
+      if (made.shape.empty() || made.shape.size() > MR_RANK_MAX)
+        throw CodedError(MR_FAULT_MODEL_SHAPE, *path_ + " gives " + name_of(made.dtype) + " " + words_of(made.shape) +
+                                                   " at '" + made.name + "', and " + name_of_port(o) +
+                                                   " has one to eight dimensions");
+      set_format(formats.out(*outputs_[o]), made.dtype, made.shape);
     }
   }
 
@@ -125,18 +172,18 @@ class Run final : public Handler {
       out.push_back({outputs_[o]->allocate_all(all, dtype, item_outputs_[o]).data(), dtype, item_outputs_[o]});
     }
     if (batches_) {
-      in[0].data = const_cast<uint8_t*>(in_.all(all).data());
+      in[0].data = const_cast<uint8_t*>(fed_[0]->all(all).data());
       for (std::vector<Numbers>* side : {&in, &out})
         for (Numbers& numbers : *side) numbers.shape[0] *= all.size();
-      return network_->run(in, chosen_, out);
+      return compute(in, out);
     }
     for (Tick& item : all) {
       const auto is_empty = [&](const Input<Tensor>* input) { return input->connected() && !input->present(item); };
       if (std::any_of(inputs_.begin(), inputs_.end(), is_empty)) {
         for (size_t o = 0; o < chosen_.size(); ++o) outputs_[o]->withdraw(item);
       } else {
-        for (size_t i = 0; i < in.size(); ++i) in[i].data = const_cast<uint8_t*>((*inputs_[i])(item).data());
-        network_->run(in, chosen_, out);
+        for (size_t i = 0; i < in.size(); ++i) in[i].data = const_cast<uint8_t*>((*fed_[i])(item).data());
+        compute(in, out);
       }
       for (Numbers& numbers : out) numbers.data = static_cast<uint8_t*>(numbers.data) + numbers.bytes();
     }
@@ -147,64 +194,123 @@ class Run final : public Handler {
     return !port.is_told || (!port.shape.empty() && port.shape[0] == kOpen);
   }
 
-  void open() {
-    if (network_) return;
-    const Engine& engine = find_engine(*engine_, *path_);
-    if (!std::filesystem::exists(*path_)) throw std::invalid_argument("there is no file " + *path_);
+  // Calls the engine. What it throws becomes a CodedError with its words between these; `fault` is that of faults of no
+  // known kind.
+  template <class Call>
+  static void in_engine(uint32_t fault, const std::string& begins, const std::string& ends, Call&& call) {
     try {
-      const auto warn = [this](const std::string& sentence) { log(MR_LOG_WARNING, sentence); };
-      network_ = engine.load(*path_, {static_cast<int>(*threads_), warn});
-      opened_ = network_.get();
     } catch (const std::exception& why) {
-      throw std::runtime_error(*path_ + " cannot be opened: " + why.what());
+      throw CodedError(fault, begins + why.what() + ends);
     }
   }
 
-  // Type and shape of what an input brings. Throws std::invalid_argument if the network does not take it.
-  Numbers checked(const Format& format, const PortInfo& wanted) const {
+  void compute(const std::vector<Numbers>& in, const std::vector<Numbers>& out) {
+    try {
+      network_->run(in, chosen_, out);
+    } catch (...) {
+      in_engine(MR_FAULT_MODEL_CALL, "", " (" + *path_ + " on " + words_of(in) + ")", [] { throw; });
+    }
+  }
+
+  void open() {
+    if (network_) return;
+    if (!std::filesystem::exists(*path_)) refuse_missing(*path_);
+    if (std::filesystem::is_directory(*path_))
+      throw CodedError(MR_FAULT_MODEL_MISSING, "'" + *path_ + "' is a folder and no network");
+    const Engine& engine = find_engine(*engine_, *path_);
+    const auto warn = [this](const std::string& sentence) { log(MR_LOG_WARNING, sentence); };
+    in_engine(MR_FAULT_MODEL_FILE, "'" + *path_ + "': ", "", [&] {
+      network_ = engine.load(*path_, {static_cast<int>(*threads_), warn});
+    });
+    opened_ = network_.get();
+  }
+
+  // The shapes of all outputs of the network for inputs of these types and shapes.
+  std::vector<Shape> shapes_for(const std::vector<Numbers>& given) {
+    network_->resume(); // an earlier interrupt was meant for another call
+    std::vector<Shape> found;
+    in_engine(MR_FAULT_MODEL_SHAPE, *path_ + " cannot compute zeros of " + words_of(given) + ": ", "",
+              [&] { found = network_->output_shapes(given); });
+    return found;
+  }
+
+  // Type and shape of what an input brings. Throws CodedError if the network does not take it.
+  Numbers checked(const Formats& formats, const Input<Tensor>& input, const PortInfo& wanted) const {
+    const Format& format = formats.in(input);
     const std::string takes = *path_ + " takes " + kind_of(wanted) + " at '" + wanted.name + "', and ";
+    const std::string comes = " comes by " + name_of_port(input);
     for (uint32_t d = 0; d < format.rank; ++d)
       if (format.shape_kind[d] != MR_DIM_FIXED)
-        throw std::invalid_argument(takes + "the shape of what comes is not known before it runs");
+        throw CodedError(MR_FAULT_MODEL_SHAPE, takes + "a shape that is not known before it runs" + comes);
     const Shape given(format.shape, format.shape + format.rank);
     const DType dtype{static_cast<uint8_t>(format.dtype_code), static_cast<uint8_t>(format.dtype_bits), 1};
-    if (wanted.is_told && (dtype != wanted.dtype || !fits(given, wanted.shape)))
-      throw std::invalid_argument(takes + name_of(dtype) + " " + words_of(given) + " comes");
+    const std::string both = takes + name_of(dtype) + " " + words_of(given) + comes;
+    if (wanted.is_told && dtype != wanted.dtype) throw CodedError(MR_FAULT_MODEL_TYPE, both);
+    if (wanted.is_told && !fits(given, wanted.shape)) throw CodedError(MR_FAULT_MODEL_SHAPE, both);
     return {nullptr, dtype, given};
+  }
+
+  std::string name_of_port(const Input<Tensor>& input) const {
+    return name_of_port(static_cast<size_t>(std::find(inputs_.begin(), inputs_.end(), &input) - inputs_.begin()));
+  }
+  static std::string name_of_port(size_t place) { return place == 0 ? "tensor" : "tensor" + std::to_string(place + 1); }
+
+  // The places of the names that a parameter lists among the network's inputs or outputs, which `kind` says.
+  std::vector<uint32_t> find(const std::string& param, const std::string& list, const std::vector<PortInfo>& there,
+                             const std::string& kind) const {
+    std::vector<std::string> known, wanted = names_in(list);
+    for (const PortInfo& port : there) known.push_back(port.name);
+    std::vector<uint32_t> found;
+    for (std::string& name : wanted) {
+      const auto at = std::find(known.begin(), known.end(), name);
+      found.push_back(static_cast<uint32_t>(at - known.begin()));
+      if (at != known.end()) continue;
+      const std::string said = param + ": " + *path_ + " has no " + kind + " '" + name + "'; it has " + words_of(there);
+      const std::string near = nearest_name(name, known);
+      if (near.empty()) throw CodedError(MR_FAULT_MODEL_PORTS, said);
+      name = near;
+      std::string edit;
+      for (const std::string& one : wanted) edit += (edit.empty() ? "" : ",") + one;
+      throw CodedError(MR_FAULT_MODEL_PORTS, said + "\ntry: " + param + "=" + edit);
+    }
+    return found;
+  }
+
+  // Finds the handler's input for each of the network's.
+  void choose_inputs() {
+    const std::vector<PortInfo>& wanted = network_->inputs();
+    std::vector<const Input<Tensor>*> connected;
+    for (const Input<Tensor>* input : inputs_)
+      if (input->connected()) connected.push_back(input);
+    if (connected.size() != wanted.size())
+      throw CodedError(MR_FAULT_MODEL_PORTS, *path_ + " takes " + tensors(wanted.size()) + ", " + words_of(wanted) +
+                                                 ", and " + std::to_string(connected.size()) +
+                                                 (connected.size() == 1 ? " is" : " are") + " connected");
+    fed_ = connected;
+    if (input_names_->empty()) return;
+    const std::vector<uint32_t> order = find("input_names", *input_names_, wanted, "input");
+    if (order.size() != wanted.size() || std::set(order.begin(), order.end()).size() != order.size())
+      throw CodedError(MR_FAULT_MODEL_PORTS,
+                       "input_names: each input of " + *path_ + " is named once; it has " + words_of(wanted));
+    for (size_t i = 0; i < order.size(); ++i) fed_[order[i]] = connected[i];
   }
 
   // The network's outputs that the handler's give, in order.
   void choose_outputs() {
     const std::vector<PortInfo>& there = network_->outputs();
-    chosen_.clear();
-    std::string rest = *names_;
-    while (!rest.empty()) {
-      const size_t comma = rest.find(',');
-      std::string name = rest.substr(0, comma);
-      rest = comma == std::string::npos ? "" : rest.substr(comma + 1);
-      name.erase(0, std::min(name.find_first_not_of(' '), name.size()));
-      name.erase(name.find_last_not_of(' ') + 1);
-      const auto found =
-          std::find_if(there.begin(), there.end(), [&](const PortInfo& port) { return port.name == name; });
-      if (found == there.end())
-        throw std::invalid_argument(*path_ + " has no output '" + name + "'; it has " + words_of(there));
-      chosen_.push_back(static_cast<uint32_t>(found - there.begin()));
-    }
-    if (names_->empty())
+    chosen_ = find("outputs", *output_names_, there, "output");
+    if (output_names_->empty())
       for (uint32_t i = 0; i < std::min(there.size(), outputs_.size()); ++i) chosen_.push_back(i);
     if (chosen_.size() > outputs_.size())
-      throw std::invalid_argument("model.run gives at most " + std::to_string(outputs_.size()) +
-                                  " outputs of a network");
+      throw CodedError(MR_FAULT_MODEL_PORTS,
+                       "outputs: model.run gives at most " + std::to_string(outputs_.size()) + " outputs of a network");
     for (size_t o = chosen_.size(); o < outputs_.size(); ++o)
       if (outputs_[o]->connected())
-        throw std::invalid_argument(*path_ + " gives " + tensors(chosen_.size()) + ", " + words_of(there) +
-                                    ", and one more is connected");
+        throw CodedError(MR_FAULT_MODEL_PORTS, *path_ + " gives " + tensors(chosen_.size()) + ", " + words_of(there) +
+                                                   ", and " + name_of_port(o) + " is connected too");
   }
 
   static void set_format(Format& format, DType dtype, const Shape& shape) {
-    if (shape.empty() || shape.size() > MR_RANK_MAX)
-      throw std::invalid_argument("the network gives a tensor of the shape " + words_of(shape) +
-                                  ", and tensors here have one to eight dimensions");
     format.dtype_code = dtype.code;
     format.dtype_bits = dtype.bits;
     format.dtype_lanes = dtype.lanes;
@@ -224,12 +330,16 @@ class Run final : public Handler {
   Param<std::string> engine_{*this, "engine", "auto", "opens the file; auto: as its ending says",
                              choices({"auto", "onnx", "torch"})};
   Param<int64_t> threads_{*this, "threads", 1, "compute one call", range(1, 1024)};
-  Param<std::string> names_{*this, "outputs", "", "names of the wanted outputs, with commas; empty: all, in order"};
+  Param<std::string> input_names_{*this, "input_names", "",
+                                  "names of the network's inputs, with commas; empty: all, in order"};
+  Param<std::string> output_names_{*this, "outputs", "",
+                                   "names of the wanted outputs, with commas; empty: all, in order"};
 
   const std::array<const Input<Tensor>*, 3> inputs_ = {&in_, &in2_, &in3_};
   const std::array<const Output<Tensor>*, 4> outputs_ = {&out_, &out2_, &out3_, &out4_};
   std::unique_ptr<Network> network_;
   std::atomic<Network*> opened_ = nullptr; // for interrupt(), which comes from any thread
+  std::vector<const Input<Tensor>*> fed_;  // by input of the network
   std::vector<uint32_t> chosen_;           // outputs of the network
   std::vector<Numbers> item_inputs_;       // types and shapes of one tick
   std::vector<Shape> item_outputs_;        // shapes of one tick

@@ -59,8 +59,10 @@ class Suite(unittest.TestCase):
 
     def run_it(self, *arguments, millrace=None, **environment):
         known = {"MILLRACE_ONNXRUNTIME": str(ENGINE)} if ENGINE else {}
+        told = {**os.environ, **known, **environment}
         return subprocess.run([millrace or MILLRACE, *map(str, arguments)], cwd=self.folder, capture_output=True, text=True,
-                              timeout=SECONDS_MAX, stdin=subprocess.DEVNULL, env={**os.environ, **known, **environment})
+                              timeout=SECONDS_MAX, stdin=subprocess.DEVNULL,
+                              env={name: value for name, value in told.items() if value is not None})
 
     def give(self, ticks=2, shape=(1, 3), dtype="<f4", numbers=None):
         count = ticks
@@ -121,6 +123,18 @@ class Conformance:
         self.assertEqual(read_npy(self.folder / "y.npy")[1], [0.0, 2.0, 4.0, 6.0, 8.0, 10.0])
         self.refused("takes 2 tensors, a (", "), b (", "), and 1 is connected")
 
+    def test_inputs_are_given_another_order_by_their_names(self):
+        self.write("less")
+        self.give(ticks=1)
+        write_npy(self.folder / "zero.npy", "<f4", (1, 1, 3), bytes(12))
+        line = (f"tensor.from_npy name=x path={self.folder}/x.npy ; tensor.from_npy name=zero path={self.folder}/zero.npy ; "
+                f"x. ! model.run name=n path={self.net} input_names={{}} ; n.tensor ! tensor.to_npy path={self.folder}/y.npy "
+                "; zero. ! n.tensor2")
+        for names, wanted in (("a,b", [0.0, 1.0, 2.0]), ("'b, a'", [0.0, -1.0, -2.0])):
+            done = self.run_it("run", "--quiet", line.format(names))
+            self.assertEqual(done.returncode, 0, done.stderr)
+            self.assertEqual(read_npy(self.folder / "y.npy")[1], wanted)
+
     def test_every_element_type_and_number_of_dimensions_comes_through(self):
         for dtype, shape in (*((dtype, (2, 3)) for dtype in NUMBERS), ("<f4", (6,)), ("<f4", (1, 1, 2, 1, 1, 3))):
             with self.subTest(dtype=dtype, shape=shape):
@@ -179,7 +193,7 @@ handlers:
         whole = self.net.read_bytes()
         for bad in (b"", b"no network", whole[:-20]):
             self.net.write_bytes(bad)
-            self.refused(f"{self.net.name} cannot be opened: ", self.no_network[bool(bad.startswith(whole[:2]))])
+            self.refused(f"{self.net.name}': ", self.no_network[bool(bad.startswith(whole[:2]))])
 
     def test_a_network_that_fails_in_a_call_fails_its_tick_with_the_engines_words(self):
         # x says which of six numbers are taken; there is no ninth. Zeros, which the plan tries, are fine.
@@ -218,6 +232,8 @@ class OnnxRuntime(Conformance, Suite):
                 [("minus", FLOAT, ["rows", "columns"]), ("twice", FLOAT, ["rows", "wide"])]),
             "added": lambda: network([node("Add", ["a", "b"], ["y"])],
                                      [("a", FLOAT, ["rows", 3]), ("b", FLOAT, ["rows", 3])], [("y", FLOAT, ["rows", 3])]),
+            "less": lambda: network([node("Sub", ["a", "b"], ["y"])],
+                                    [("a", FLOAT, ["rows", 3]), ("b", FLOAT, ["rows", 3])], [("y", FLOAT, ["rows", 3])]),
             "same": lambda: network([node("Identity", ["x"], ["y"])], [("x", number, shape)], [("y", number, shape)]),
             "four_of_three": lambda: network(
                 [node("Sum", ["a", "b", "c"], ["sum"]), node("Neg", ["a"], ["minus"]), node("Abs", ["a"], ["size"]),
@@ -290,12 +306,13 @@ class Libtorch(Conformance, Suite):
         "means_of_one": "return torch.relu(x.view([1, 3, 8, 8])).mean([1], keepdim=True)",
         "taken": "return torch.ones([6])[x]",
         "added": "return a + b",
+        "less": "return a - b",
         "same": "return x",
         "four_of_three": "return (a + b + c, -a, a.abs(), a.clone())",
     }
 
     def write(self, kind, *_):
-        self.script(self.kinds[kind], {"added": "a, b", "four_of_three": "a, b, c"}.get(kind, "x"))
+        self.script(self.kinds[kind], {"added": "a, b", "less": "a, b", "four_of_three": "a, b, c"}.get(kind, "x"))
 
     def script(self, lines, inputs="x", name="forward"):
         text = self.folder / "net.txt"

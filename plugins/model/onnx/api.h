@@ -34,6 +34,7 @@ struct Function {
   static constexpr int place = kPlace;
   using type = F*;
 };
+using GetErrorCode = Function<1, int(const Status*)>;
 using GetErrorMessage = Function<2, const char*(const Status*)>;
 using CreateEnv = Function<3, Status*(int log_level, const char* id, Env**)>;
 using CreateSession = Function<7, Status*(const Env*, const char* path, const SessionOptions*, Session**)>;
@@ -72,6 +73,7 @@ using ReleaseShapeInfo = Function<99, void(ShapeInfo*)>;
 using ReleaseSessionOptions = Function<100, void(SessionOptions*)>;
 using AddSessionConfigEntry = Function<130, Status*(SessionOptions*, const char* key, const char* value)>;
 
+constexpr int kNoModel = 4, kInvalidProtobuf = 7, kNotImplemented = 9, kInvalidGraph = 10; // from GetErrorCode
 constexpr int kLogFatal = 4, kArenaAllocator = 1, kDefaultMemory = 0;
 
 } // namespace millrace::model::onnx

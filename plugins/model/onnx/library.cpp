@@ -6,7 +6,10 @@
 #include <algorithm>
 #include <cstdlib>
 #include <filesystem>
+#include <string_view>
 #include <vector>
+
+#include "plugins/model/engine.h"
 
 namespace millrace::model::onnx {
 namespace {
@@ -27,6 +30,17 @@ std::vector<std::string> candidates() {
   return found;
 }
 
+// The kind of a fault. The library's numbers are coarse, so its words are looked at too.
+uint32_t fault_of(int code, const std::string& words) {
+  const auto says = [&](std::string_view part) { return words.find(part) != std::string::npos; };
+  if (says("bad_alloc") || says("Failed to allocate memory")) return MR_FAULT_MODEL_MEMORY;
+  if (code == kNotImplemented || code == kInvalidGraph || says("is not a registered function/op") ||
+      says("Invalid model. Node input"))
+    return MR_FAULT_MODEL_OPERATOR;
+  if (code == kNoModel || code == kInvalidProtobuf) return MR_FAULT_MODEL_FILE;
+  return MR_FAULT_NONE;
+}
+
 } // namespace
 
 Library::Library() {
@@ -38,16 +52,17 @@ Library::Library() {
     tried += "\n  " + std::string(::dlerror());
   }
   if (!library)
-    throw std::runtime_error(
-        "ONNX Runtime is not here; `./dev models onnxruntime` fetches it into media/models, and "
-        "MILLRACE_ONNXRUNTIME names another libonnxruntime.so" +
-        tried);
+    throw EngineError(MR_FAULT_MODEL_ENGINE,
+                      "ONNX Runtime is not here; `./dev models onnxruntime` fetches it into media/models, and "
+                      "MILLRACE_ONNXRUNTIME names another libonnxruntime.so" +
+                          tried);
   const auto base = reinterpret_cast<const ApiBase* (*)()>(::dlsym(library, "OrtGetApiBase"));
-  if (!base) throw std::runtime_error("the library that was found is not ONNX Runtime: it has no OrtGetApiBase");
+  if (!base)
+    throw EngineError(MR_FAULT_MODEL_ENGINE, "the library that was found is not ONNX Runtime: it has no OrtGetApiBase");
   table_ = base()->get_api(kApiVersion);
   if (!table_)
-    throw std::runtime_error("ONNX Runtime " + std::string(base()->get_version()) + " is too old: 1." +
-                             std::to_string(kApiVersion) + " or newer is needed");
+    throw EngineError(MR_FAULT_MODEL_ENGINE, "ONNX Runtime " + std::string(base()->get_version()) + " is too old: 1." +
+                                                 std::to_string(kApiVersion) + " or newer is needed");
   // A library never prints: errors are returned.
   call<CreateEnv>(kLogFatal, "millrace", &env_);
 }
@@ -59,8 +74,10 @@ const Library& Library::instance() {
 
 void Library::fail(Status* status) const {
   const std::string words = plain<GetErrorMessage>(status);
+  const uint32_t fault = fault_of(plain<GetErrorCode>(status), words);
   plain<ReleaseStatus>(status);
-  throw std::runtime_error("ONNX Runtime: " + words);
+  if (fault == MR_FAULT_NONE) throw std::runtime_error("ONNX Runtime: " + words);
+  throw EngineError(fault, "ONNX Runtime: " + words);
 }
 
 } // namespace millrace::model::onnx

@@ -9,11 +9,12 @@
 
 namespace millrace::model::onnx {
 
-// The library and its table of functions. call<Run>(…) throws std::runtime_error with the library's words if it fails.
+// The library and its table of functions. call<Run>(…) throws EngineError or std::runtime_error with the library's
+// words if it fails.
 class Library {
  public:
   // Opens it where MILLRACE_ONNXRUNTIME says, else in media/models, which ./dev models fills, else where the system's
-  // loader finds it. Throws std::runtime_error if there is none, or one that is too old.
+  // loader finds it. Throws EngineError if there is none, or one that is too old.
   static const Library& instance();
 
   template <class F, class... Arguments>

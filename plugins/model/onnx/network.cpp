@@ -21,8 +21,9 @@ constexpr TypeNumber kTypes[] = {{1, {MR_DTYPE_FLOAT, 32}}, {2, {MR_DTYPE_UINT, 
 DType dtype_of_number(int number, const std::string& port) {
   for (const TypeNumber& type : kTypes)
     if (type.number == number) return type.dtype;
-  throw std::runtime_error("'" + port + "' of the network holds neither whole nor floating-point numbers (ONNX type " +
-                           std::to_string(number) + "); millrace carries numbers alone");
+  throw EngineError(MR_FAULT_MODEL_VALUE,
+                    "'" + port + "' of the network holds neither whole nor floating-point numbers (ONNX type " +
+                        std::to_string(number) + "); millrace carries numbers alone");
 }
 
 int number_of(DType dtype) {
@@ -115,7 +116,7 @@ class OnnxNetwork final : public Network {
       library_.call<Type>(static_cast<const Session*>(session_.get()), i, type.place());
       const ShapeInfo* info = nullptr;
       library_.call<CastTypeInfoToTensorInfo>(static_cast<const TypeInfo*>(type.get()), &info);
-      if (!info) throw std::runtime_error("'" + ports[i].name + "' of the network is no tensor");
+      if (!info) throw EngineError(MR_FAULT_MODEL_VALUE, "'" + ports[i].name + "' of the network is no tensor");
       int number = 0;
       library_.call<GetTensorElementType>(info, &number);
       ports[i].dtype = dtype_of_number(number, ports[i].name);
