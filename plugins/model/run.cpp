@@ -14,6 +14,7 @@
 
 #include "plugins/model/engine.h"
 #include "plugins/model/find_engine.h"
+#include "plugins/model/kept_shapes.h"
 
 namespace millrace::model {
 namespace {
@@ -30,8 +31,9 @@ picture"` says which input of the network `tensor` is, and which `tensor2`. Torc
 give a tensor, a tuple or a dictionary of tensors; what has no name is `output`, `output2`, and so on.
 
 Types and shapes are compared before anything runs, and the error says both. Where the file leaves
-shapes of outputs open, the network is computed once, on zeros, to learn them. TorchScript files say
-nothing of types and shapes, so zeros of what comes are tried.
+shapes of outputs open, the network is computed once, on zeros, to learn them; they are kept in
+network_shapes.txt beside the machine file. TorchScript files say nothing of types and shapes, so
+zeros of what comes are tried for each plan.
 
 Of several streams that share the handler, up to 64 tensors go through the network in one call, one
 after another in its first dimension. A network whose file fixes that dimension, or that has
@@ -68,6 +70,12 @@ std::string words_of(const std::vector<PortInfo>& ports) {
   std::string words;
   for (const PortInfo& port : ports) words += (words.empty() ? "" : ", ") + port.name + " (" + kind_of(port) + ")";
   return words;
+}
+
+std::vector<Shape> shapes_of(const std::vector<Numbers>& given) {
+  std::vector<Shape> shapes;
+  for (const Numbers& numbers : given) shapes.push_back(numbers.shape);
+  return shapes;
 }
 
 // Types and shapes: "float32 [1, 3], int64 [2]".
@@ -225,12 +233,35 @@ class Run final : public Handler {
     opened_ = network_.get();
   }
 
-  // The shapes of all outputs of the network for inputs of these types and shapes.
+  // True if the file tells what goes in, and leaves shapes of what comes out open.
+  bool keeps_shapes() const {
+    const auto is_told = [](const PortInfo& port) { return port.is_told; };
+    const auto is_open = [](const PortInfo& port) {
+      return std::find(port.shape.begin(), port.shape.end(), kOpen) != port.shape.end();
+    };
+    const std::vector<PortInfo>&inputs = network_->inputs(), &outputs = network_->outputs();
+    return std::all_of(inputs.begin(), inputs.end(), is_told) && std::any_of(outputs.begin(), outputs.end(), is_open);
+  }
+
+  // The shapes of all outputs of the network for inputs of these types and shapes. If the file leaves some open, they
+  // are those that an earlier plan kept, or the network computes on zeros.
   std::vector<Shape> shapes_for(const std::vector<Numbers>& given) {
+    const std::string file = keeps_shapes() ? path_of_shapes() : "";
+    const std::string key = file.empty() ? "" : key_of_shapes(*path_, shapes_of(given));
+    if (!file.empty()) {
+      const std::vector<PortInfo>& outputs = network_->outputs();
+      const KeptShapes kept = find_shapes(file, key);
+      if (kept.is_damaged)
+        log(MR_LOG_WARNING, file + " is damaged; the shapes in it are found anew as they are needed");
+      const auto fit = [](const Shape& shape, const PortInfo& port) { return fits(shape, port.shape); };
+      if (kept.outputs && std::equal(kept.outputs->begin(), kept.outputs->end(), outputs.begin(), outputs.end(), fit))
+        return *kept.outputs;
+    }
     network_->resume(); // an earlier interrupt was meant for another call
     std::vector<Shape> found;
     in_engine(MR_FAULT_MODEL_SHAPE, *path_ + " cannot compute zeros of " + words_of(given) + ": ", "",
               [&] { found = network_->output_shapes(given); });
+    if (!file.empty()) keep_shapes(file, key, found); // if it cannot be written, every plan computes
     return found;
   }
 

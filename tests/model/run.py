@@ -245,6 +245,59 @@ class OnnxRuntime(Conformance, Suite):
                                      [("y", FLOAT, ["taken"])], [constant("six", [6], [1.0] * 6)]),
         }[kind]())
 
+    def with_open_shapes(self, kind="Neg"):
+        shape = ["rows", "columns"]
+        return network([node(kind, ["x"], ["y"])], [("x", FLOAT, shape)], [("y", FLOAT, shape)])
+
+    def planned_shape(self, **environment):
+        done = self.run_it("plan", self.line(), **environment)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        return re.search(r"model\.run +float32\[([\d×]+)\]", done.stdout).group(1), done.stderr
+
+    def test_shapes_that_were_found_are_kept_for_the_next_plan_by_the_content_of_the_file(self):
+        machine = {"MILLRACE_MACHINE": str(self.folder / "settings" / "machine.json")}
+        kept = self.folder / "settings" / "network_shapes.txt"
+        self.net.write_bytes(self.with_open_shapes())
+        self.give()
+        self.assertEqual(self.planned_shape(**machine), ("1×3", ""))
+        self.assertEqual(len(kept.read_text().splitlines()), 2)
+        # What the file says is taken, so nothing was computed.
+        kept.write_text(kept.read_text().replace("-> 1x3", "-> 1x5"))
+        self.assertEqual(self.planned_shape(**machine), ("1×5", ""))
+        # Another network has its own line, and so have other inputs.
+        self.net.write_bytes(self.with_open_shapes("Abs"))
+        self.assertEqual(self.planned_shape(**machine)[0], "1×3")
+        self.give(shape=(2, 3))
+        self.assertEqual(self.planned_shape(**machine)[0], "2×3")
+        self.assertEqual(len(kept.read_text().splitlines()), 4)
+
+    def test_a_damaged_file_of_shapes_is_passed_over_with_a_warning_and_one_that_cannot_be_written_is_none(self):
+        kept = self.folder / "network_shapes.txt"
+        machine = {"MILLRACE_MACHINE": str(self.folder / "machine.json")}
+        self.net.write_bytes(self.with_open_shapes())
+        self.give()
+        self.assertEqual(self.planned_shape(**machine)[0], "1×3")
+        sound = kept.read_text()
+        key, _ = sound.splitlines()[1].split(" -> ")
+        for text in ("", "\0\1\2", sound + "rubbish\n", f"{sound.splitlines()[0]}\n{key} -> 1x-3\n",
+                     f"{sound.splitlines()[0]}\n{key} -> 1x\n", f"{sound.splitlines()[0]}\n{key} -> {'9' * 30}\n"):
+            kept.write_text(text)
+            done = self.run_it("run", "--quiet", self.line(), **machine)
+            self.assertEqual(done.returncode, 0, done.stderr)
+            self.assertIn(f"warning n: {kept} is damaged", done.stderr)
+            if not text.endswith("rubbish\n"):  # its sound line was enough
+                self.assertEqual(kept.read_text(), sound)
+        # Too many outputs, or an extent that the file of the network contradicts: found anew.
+        self.net.write_bytes(network([node("Concat", ["x", "x"], ["y"], axis=0)], [("x", FLOAT, ["rows", 3])],
+                                     [("y", FLOAT, ["more", 3])]))
+        self.assertEqual(self.planned_shape(**machine)[0], "2×3")
+        lines = kept.read_text()
+        for wrong in ("2x4", "2x3 2x3", "2"):
+            kept.write_text(lines.replace("-> 2x3", f"-> {wrong}"))
+            self.assertEqual(self.planned_shape(**machine), ("2×3", ""))
+        for folder in ("/proc/nowhere", "/dev/null"):
+            self.assertEqual(self.planned_shape(MILLRACE_MACHINE=f"{folder}/machine.json"), ("2×3", ""))
+
     def test_types_and_ranks_that_do_not_fit_are_refused_with_both(self):
         self.write("scaled")
         self.give(ticks=1, dtype="<i8", numbers=array.array("q", [1, 2, 3]).tobytes())
