@@ -5,7 +5,9 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <cstdlib>
 #include <cstring>
+#include <filesystem>
 #include <fstream>
 #include <iterator>
 #include <optional>
@@ -66,6 +68,14 @@ std::shared_ptr<const graph::Confine> confine_of(const PipelineOptions& options)
   return confine;
 }
 
+// Plugins know nothing of the machine file. What it says of their engines they get as the variable that a user would
+// set, unless the user has set it. Nothing of the pipeline runs yet, so no other thread reads variables.
+void tell_engines(const embed::MachineFile& machine, const std::string& path) {
+  if (machine.onnxruntime.empty()) return;
+  const std::filesystem::path library = std::filesystem::path(path).parent_path() / machine.onnxruntime;
+  ::setenv("MILLRACE_ONNXRUNTIME", library.c_str(), 0);
+}
+
 // `machine_may_come`: a machine file that was named need not exist yet; the command will write it.
 embed::Choices choices_of(const PipelineOptions& options, bool machine_may_come) {
   embed::Choices choices;
@@ -78,6 +88,7 @@ embed::Choices choices_of(const PipelineOptions& options, bool machine_may_come)
   choices.probe = !options.no_probe;
   if (!options.facts.empty()) choices.facts = read_file(options.facts);
   choices.machine = embed::load_machine(machine_path(options), !options.machine.empty() && !machine_may_come);
+  tell_engines(choices.machine, machine_path(options));
   return choices;
 }
 

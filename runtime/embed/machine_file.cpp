@@ -249,12 +249,14 @@ const Simulated& declared(const MachineFile& file, const std::string& domain) {
 
 MachineFile parse_machine(const std::string& text) {
   const json document = kMachineFile.parse(text);
-  kMachineFile.only_keys(document, "the file",
-                         {"version", "machine", "date", "simulated", "limits", "hops", "bodies", "launches"});
+  kMachineFile.only_keys(
+      document, "the file",
+      {"version", "machine", "date", "onnxruntime", "simulated", "limits", "hops", "bodies", "launches"});
   kMachineFile.whole(document, "version", kVersion, kVersion, "the file");
   MachineFile file;
   file.machine = kMachineFile.text(document, "machine", "the file").value_or("");
   file.date = kMachineFile.text(document, "date", "the file").value_or("");
+  file.onnxruntime = kMachineFile.text(document, "onnxruntime", "the file").value_or("");
   if (const auto at = document.find("simulated"); at != document.end()) {
     if (!at->is_object()) kMachineFile.refuse("simulated", "is no object");
     for (const auto& [name, given] : at->items()) {
@@ -280,6 +282,7 @@ std::string print_machine(const MachineFile& file) {
   out["version"] = kVersion;
   out["machine"] = file.machine;
   out["date"] = file.date;
+  if (!file.onnxruntime.empty()) out["onnxruntime"] = file.onnxruntime;
   out["simulated"] = ordered_json::object();
   for (const auto& [name, sim] : file.simulated) out["simulated"][name] = print_simulated(sim);
   for (const auto& [name, bytes] : file.bytes_allowed) out["limits"][name] = {{"memory_bytes", bytes}};

@@ -32,6 +32,7 @@ struct Simulated {
 };
 
 struct MachineFile {
+  std::string onnxruntime;   // path of ONNX Runtime's library, from the file's folder on; "": not said
   std::string machine, date; // name of the machine and date of its measurements; "": nothing was measured
   std::map<std::string, Simulated> simulated;
   std::map<std::string, uint64_t> bytes_allowed; // by domain, for hosts and GPUs: the most memory of a plan there

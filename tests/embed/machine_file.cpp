@@ -68,12 +68,15 @@ TEST_CASE("A machine file that is printed and read again is the same") {
   CHECK(print_machine(file).find("launches") == std::string::npos); // without a GPU no version has to know of them
   file.launches = {{"cuda:0", 6.5, 3.25}};
   CHECK(print_machine(file).find("limits") == std::string::npos); // nor of these
+  CHECK(print_machine(file).find("onnxruntime") == std::string::npos);
+  file.onnxruntime = "lib/libonnxruntime.so";
   file.bytes_allowed = {{"cpu", 1 << 30}, {"cuda:0", 1 << 20}};
 
   const std::string text = print_machine(file);
   const MachineFile read = parse_machine(text);
   CHECK(print_machine(read) == text);
   CHECK(read.machine == "bench");
+  CHECK(read.onnxruntime == "lib/libonnxruntime.so");
   CHECK(read.simulated.at("sim:1").peers.at("sim:0").bytes_per_us == 50'000);
   CHECK(read.simulated.at("sim:1").peers.at("sim:2").bytes_per_us == 0);
   CHECK(read.simulated.at("sim:1").faults.hang_command == 5);

@@ -298,6 +298,20 @@ class OnnxRuntime(Conformance, Suite):
         for folder in ("/proc/nowhere", "/dev/null"):
             self.assertEqual(self.planned_shape(MILLRACE_MACHINE=f"{folder}/machine.json"), ("2×3", ""))
 
+    def test_the_machine_file_says_where_the_engine_is_and_the_variable_goes_before_it(self):
+        self.write("scaled")
+        self.give()
+        (self.folder / "engine.so").symlink_to(ENGINE)
+        machine = self.folder / "machine.json"
+        for path in ("engine.so", str(ENGINE)):
+            machine.write_text(json.dumps({"version": 1, "onnxruntime": path}))
+            done = self.run_it("plan", "--machine", machine, self.line(), MILLRACE_ONNXRUNTIME=None)
+            self.assertEqual(done.returncode, 0, done.stderr)
+        machine.write_text(json.dumps({"version": 1, "onnxruntime": "nowhere.so"}))
+        self.assertEqual(self.run_it("plan", "--machine", machine, self.line()).returncode, 0)
+        done = self.run_it("plan", "--machine", machine, self.line(), MILLRACE_ONNXRUNTIME=None)
+        self.assertIn(f"{self.folder}/nowhere.so", done.stderr)
+
     def test_types_and_ranks_that_do_not_fit_are_refused_with_both(self):
         self.write("scaled")
         self.give(ticks=1, dtype="<i8", numbers=array.array("q", [1, 2, 3]).tobytes())
