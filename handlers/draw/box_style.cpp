@@ -11,8 +11,8 @@ Color letter_color(Color plate) {
 
 } // namespace
 
-draw::BoxStyle box_style(const BoxSettings& settings, Pixel pixel, const GlyphSet& glyphs, const PackedSheet& digits,
-                         const void* copied) {
+draw::BoxStyle box_style(const BoxSettings& settings, Pixel pixel, const GlyphSet& glyphs, const PackedSheet& sheet,
+                         const void* copied, size_t name_count) {
   draw::BoxStyle style{};
   for (uint32_t i = 0; i < draw::kBoxColors; ++i) {
     style.plates[i] = ink_of(draw::kBoxPalette[i], pixel);
@@ -23,7 +23,9 @@ draw::BoxStyle box_style(const BoxSettings& settings, Pixel pixel, const GlyphSe
   style.ascent = glyphs.ascent();
   style.descent = glyphs.descent();
   style.labels = settings.labels;
-  style.digits = digits.sheet(copied);
+  style.glyphs = sheet.sheet(copied);
+  style.names = sheet.caption(copied);
+  style.name_count = static_cast<uint32_t>(name_count);
   return style;
 }
 

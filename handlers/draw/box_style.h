@@ -13,8 +13,9 @@ struct BoxSettings {
   bool labels = true;
 };
 
-// `digits` holds the ten digits; `copied` is the address of its bytes in the memory of the host or device that draws.
-draw::BoxStyle box_style(const BoxSettings& settings, Pixel pixel, const GlyphSet& glyphs, const PackedSheet& digits,
-                         const void* copied);
+// `sheet` holds draw::kBoxGlyphs and the names of `name_count` classes; `copied` is the address of its bytes in the
+// memory of the host or device that draws.
+draw::BoxStyle box_style(const BoxSettings& settings, Pixel pixel, const GlyphSet& glyphs, const PackedSheet& sheet,
+                         const void* copied, size_t name_count = 0);
 
 } // namespace millrace::handlers

@@ -4,11 +4,14 @@
 #include <algorithm>
 #include <cinttypes>
 #include <cstdio>
+#include <string>
+#include <vector>
 
 #include "handlers/draw/box_style.h"
 #include "handlers/draw/glyphs.h"
 #include "handlers/draw/packed_sheet.h"
 #include "handlers/draw/raster.h"
+#include "handlers/file/class_names.h"
 #include "handlers/gpu/draw_kernels.h"
 #include "handlers/image/planes.h"
 
@@ -18,9 +21,11 @@ namespace {
 constexpr const char* kBoxesManual = &R"(
 Draws a frame around every box onto the picture, in the picture's own memory if the plan allows. The
 frame lies inside its box. The track's id chooses the colour, or the class if there is no id, so
-that a track keeps its colour. `labels` writes the id above the frame. Without boxes (the input is
-optional) the picture passes unchanged, and the plan says so if nothing is connected. Labels need a
-font: the file `font`, or DejaVu Sans from the system's usual font folders.
+that a track keeps its colour. `labels` writes the id above the frame, and before it the name of the
+class if `classes` gives one: a text file with the name of a class on each line, that of class 0 on
+the first. A class beyond the last line has no name. Without boxes (the input is optional) the
+picture passes unchanged, and the plan says so if nothing is connected. Labels need a font: the file
+`font`, or DejaVu Sans from the system's usual font folders.
 
     test.pattern ! draw.boxes name=b ; record.from_json path=examples/data/boxes.jsonl ! b.boxes
 )"[1];
@@ -34,12 +39,12 @@ class Boxes final : public Handler {
   }
 
   void configure(const Formats&) override {
-    make_digits();
+    make_letters();
     needs_scratch(sheet_.bytes().size());
   }
 
   // An instance that is made while the run goes on is started even if configure() refused.
-  void start() override { make_digits(); }
+  void start() override { make_letters(); }
 
   void process(Tick& tick, Cpu&) {
     const ImageSpan picture = out_.modify(tick, video_);
@@ -49,7 +54,7 @@ class Boxes final : public Handler {
       if (!draw::drawable(box)) continue;
       const draw::BoxMark mark = draw::mark_of(box, style);
       draw_frame(picture, rectangle(mark.frame), style.thickness, style.plates[mark.color]);
-      if (labels_ && box.id >= 0) draw_label(picture, mark, style);
+      if (labels_ && draw::has_label(mark)) draw_label(picture, mark, style);
     }
   }
 
@@ -65,24 +70,31 @@ class Boxes final : public Handler {
   }
 
  private:
-  // Throws std::runtime_error if the font is missing. Without labels no font is needed.
-  void make_digits() {
+  // Throws std::runtime_error if the font or the file of names is missing. Without labels neither is needed.
+  void make_letters() {
     if (!labels_ || !sheet_.bytes().empty()) return;
-    glyphs_ = GlyphSet(*font_, static_cast<uint32_t>(*size_));
-    sheet_ = PackedSheet(glyphs_, "0123456789");
+    if (!classes_->empty()) names_ = read_class_names(*classes_);
+    std::string letters;
+    for (const std::string& name : names_) letters += name;
+    glyphs_ = GlyphSet(*font_, static_cast<uint32_t>(*size_), letters);
+    sheet_ = PackedSheet(glyphs_, draw::kBoxGlyphs, names_);
   }
 
   static Rectangle rectangle(const draw::PixelArea& area) { return {area.left, area.top, area.right, area.bottom}; }
 
   // `copied` is the address of sheet_'s bytes in the memory of the host or device that draws.
   draw::BoxStyle style_for(Pixel pixel, const void* copied) const {
-    return box_style({*thickness_, *size_, *labels_}, pixel, glyphs_, sheet_, copied);
+    return box_style({*thickness_, *size_, *labels_}, pixel, glyphs_, sheet_, copied, names_.size());
   }
 
   // Clips the letters to their plate.
   void draw_label(const ImageSpan& picture, const draw::BoxMark& mark, const draw::BoxStyle& style) const {
-    char text[24];
-    const int length = std::snprintf(text, sizeof text, "%" PRId64, mark.id);
+    char text[kClassNameBytesMax + 24];
+    const char* const name = mark.name >= 0 ? names_[static_cast<size_t>(mark.name)].c_str() : "";
+    int length = std::snprintf(text, sizeof text, "%s", name);
+    if (mark.id >= 0)
+      length += std::snprintf(text + length, sizeof text - static_cast<size_t>(length), "%s%" PRId64,
+                              length > 0 ? " " : "", mark.id);
     const Rectangle plate = rectangle(mark.label);
     fill_rectangle(picture, plate, style.plates[mark.color]);
     const int64_t left = std::max<int64_t>(plate.left, 0), top = std::max<int64_t>(plate.top, 0);
@@ -99,11 +111,13 @@ class Boxes final : public Handler {
   Input<Records<Box>> boxes_{*this, "boxes", optional, idle_without, help("in pixels of the picture")};
   Output<Image> out_{*this, "video", in_place(video_)};
   Param<int64_t> thickness_{*this, "thickness", 2, "of the frame", range(1, 100), unit("px"), live};
-  Param<bool> labels_{*this, "labels", true, "draw the ids of tracks"};
+  Param<bool> labels_{*this, "labels", true, "draw names of classes and ids of tracks"};
   Param<int64_t> size_{*this, "size", 14, "of the labels' letters", range(4, 512), unit("px")};
+  Param<std::string> classes_{*this, "classes", "", "a file with the name of a class on each line", reads_path};
   Param<std::string> font_{*this, "font", "", "a font file; empty: DejaVu Sans", reads_path};
   GlyphSet glyphs_;
-  PackedSheet sheet_; // the ten digits
+  PackedSheet sheet_;              // digits, and the letters of names_
+  std::vector<std::string> names_; // by class
 };
 
 } // namespace

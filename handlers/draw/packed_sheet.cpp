@@ -3,6 +3,8 @@
 
 #include <algorithm>
 #include <cstring>
+#include <limits>
+#include <stdexcept>
 
 namespace millrace::handlers {
 namespace {
@@ -25,10 +27,23 @@ uint16_t place_of(const GlyphSet::Glyph* glyph, std::vector<const GlyphSet::Glyp
 
 } // namespace
 
-PackedSheet::PackedSheet(const GlyphSet& glyphs, std::string_view letters) {
+PackedSheet::PackedSheet(const GlyphSet& glyphs, std::string_view letters, std::span<const std::string> names) {
+  std::vector<const GlyphSet::Glyph*> all;
+  for (char letter : letters) all.push_back(glyph_for(glyphs, static_cast<unsigned char>(letter)));
+  std::vector<uint16_t> list(names.empty() ? 0 : names.size() + 1), of_names;
+  for (size_t n = 0; n < list.size(); ++n) {
+    const size_t begin = list.size() + of_names.size();
+    if (begin > std::numeric_limits<uint16_t>::max())
+      throw std::invalid_argument("the names of " + std::to_string(names.size()) +
+                                  " classes are too long: they have more than 65,000 letters together");
+    list[n] = static_cast<uint16_t>(begin);
+    for (std::string_view rest = n < names.size() ? std::string_view(names[n]) : ""; !rest.empty();)
+      of_names.push_back(place_of(glyph_for(glyphs, next_code_point(rest)), all));
+  }
+  list.insert(list.end(), of_names.begin(), of_names.end());
   std::vector<Chosen> chosen;
-  for (char letter : letters) chosen.push_back({glyph_for(glyphs, static_cast<unsigned char>(letter)), &glyphs});
-  pack(chosen, {});
+  for (const GlyphSet::Glyph* glyph : all) chosen.push_back({glyph, &glyphs});
+  pack(chosen, list);
 }
 
 PackedSheet::PackedSheet(const GlyphSet& glyphs, const Caption& caption, const GlyphSet* outline) {

@@ -2,6 +2,8 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -16,16 +18,17 @@ namespace millrace::handlers {
 class PackedSheet {
  public:
   PackedSheet() = default;
-  // Glyph i stands for the i-th character of `letters`.
-  PackedSheet(const GlyphSet& glyphs, std::string_view letters);
+  // Glyph i stands for the i-th character of `letters`. The glyphs of the names follow, each once, and the names are a
+  // list as draw::BoxStyle has it. Throws std::invalid_argument if the names are too long for such a list.
+  PackedSheet(const GlyphSet& glyphs, std::string_view letters, std::span<const std::string> names = {});
   // The sheet holds the glyphs of kNumberGlyphs first, then those of the caption's own text. It also holds the caption
   // as a list of glyph indices and places of numbers. If `outline` is given (a set made by outlined()), the outline
   // glyphs of all of these follow in the same order.
   PackedSheet(const GlyphSet& glyphs, const Caption& caption, const GlyphSet* outline = nullptr);
 
   const std::vector<uint8_t>& bytes() const { return bytes_; }
-  // The sheet and the caption's list at `copied`, the address that the bytes were copied to; on the host, pass
-  // bytes().data().
+  // The sheet and the list, of the caption or of names, at `copied`, the address that the bytes were copied to; on the
+  // host, pass bytes().data().
   draw::GlyphSheet sheet(const void* copied) const;
   const uint16_t* caption(const void* copied) const;
   uint32_t caption_count() const { return caption_count_; }

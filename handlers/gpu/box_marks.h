@@ -37,13 +37,20 @@ MR_BOTH inline bool drawable(const Box& box) {
   return sane(box.x) && sane(box.y) && sane(box.width) && sane(box.height) && box.width > 0 && box.height > 0;
 }
 
-// How boxes are drawn; kernels take it by value. Glyph d of the sheet is the digit d.
+// The sheet has the glyphs of these first, then those of classes' names: glyph d is the digit d.
+inline constexpr char kBoxGlyphs[] = "0123456789 ";
+inline constexpr uint32_t kGlyphOfSpace = 10;
+
+// How boxes are drawn; kernels take it by value.
 struct BoxStyle {
   Ink plates[kBoxColors], letters[kBoxColors];
   int32_t thickness, padding;
   int32_t ascent, descent;
   bool labels;
-  GlyphSheet digits;
+  GlyphSheet glyphs;
+  // Names of classes, as lists of glyphs: that of class c is names[names[c]] to names[names[c + 1] - 1].
+  const uint16_t* names;
+  uint32_t name_count;
 };
 
 // Pixels left … right − 1, top … bottom − 1.
@@ -61,7 +68,8 @@ struct PixelArea {
 struct BoxMark {
   PixelArea frame, hole, label; // the hole and the label may be empty
   uint32_t color;
-  int64_t id;
+  int32_t name; // the class whose name the label begins with; -1: none
+  int64_t id;   // -1: none
 };
 
 MR_BOTH inline int32_t rounded(float value) { return static_cast<int32_t>(lroundf(value)); }
@@ -73,21 +81,37 @@ MR_BOTH inline uint64_t first_unit(int64_t id) {
   return unit;
 }
 
+// True if the label of a box has letters: the name of its class, its id, or both.
+MR_BOTH inline bool has_label(const BoxMark& mark) { return mark.name >= 0 || mark.id >= 0; }
+
+// Calls `use(glyph)` with each glyph of the label: the name, a space, the id.
+template <class Use>
+MR_BOTH void each_glyph(const BoxMark& mark, const BoxStyle& style, Use&& use) {
+  if (mark.name >= 0)
+    for (uint32_t i = style.names[mark.name]; i < style.names[mark.name + 1]; ++i) use(uint32_t{style.names[i]});
+  if (mark.name >= 0 && mark.id >= 0) use(kGlyphOfSpace);
+  if (mark.id < 0) return;
+  for (uint64_t unit = first_unit(mark.id); unit > 0; unit /= 10)
+    use(static_cast<uint32_t>(static_cast<uint64_t>(mark.id) / unit % 10));
+}
+
 // Computes the mark of a drawable box. The label is a plate on top of the frame, or inside the frame if there is no
 // room above it in the picture.
 MR_BOTH inline BoxMark mark_of(const Box& box, const BoxStyle& style) {
   BoxMark mark{};
   mark.frame = {rounded(box.x), rounded(box.y), rounded(box.x + box.width), rounded(box.y + box.height)};
   mark.color = color_index(box);
-  mark.id = box.id;
+  mark.id = box.id >= 0 ? box.id : -1;
+  const bool is_named = box.label >= 0 && static_cast<uint32_t>(box.label) < style.name_count &&
+                        style.names[box.label] < style.names[box.label + 1];
+  mark.name = is_named ? box.label : -1;
   const int32_t width = mark.frame.right - mark.frame.left, height = mark.frame.bottom - mark.frame.top;
   if (2 * style.thickness < (width < height ? width : height))
     mark.hole = {mark.frame.left + style.thickness, mark.frame.top + style.thickness,
                  mark.frame.right - style.thickness, mark.frame.bottom - style.thickness};
-  if (style.labels && box.id >= 0) {
+  if (style.labels && has_label(mark)) {
     int32_t length = 2 * style.padding;
-    for (uint64_t unit = first_unit(box.id); unit > 0; unit /= 10)
-      length += style.digits.glyphs[static_cast<uint64_t>(box.id) / unit % 10].advance;
+    each_glyph(mark, style, [&](uint32_t glyph) { length += style.glyphs.glyphs[glyph].advance; });
     const int32_t tall = style.ascent + style.descent;
     const int32_t top = mark.frame.top >= tall ? mark.frame.top - tall : mark.frame.top;
     mark.label = {mark.frame.left, top, mark.frame.left + length, top + tall};
@@ -107,12 +131,11 @@ MR_BOTH inline bool paint_mark(const BoxMark& mark, const BoxStyle& style, int32
   blend(pixel, style.plates[mark.color], 255);
   if (!labelled) return true;
   int32_t pen = mark.label.left + style.padding;
-  for (uint64_t unit = first_unit(mark.id); unit > 0; unit /= 10) {
-    const auto digit = static_cast<uint32_t>(static_cast<uint64_t>(mark.id) / unit % 10);
-    const uint32_t coverage = coverage_at(style.digits, digit, pen, mark.label.top + style.ascent, x, y);
+  each_glyph(mark, style, [&](uint32_t glyph) {
+    const uint32_t coverage = coverage_at(style.glyphs, glyph, pen, mark.label.top + style.ascent, x, y);
     if (coverage > 0) blend(pixel, style.letters[mark.color], coverage);
-    pen += style.digits.glyphs[digit].advance;
-  }
+    pen += style.glyphs.glyphs[glyph].advance;
+  });
   return true;
 }
 

@@ -56,7 +56,41 @@ void each_number(const mr_field& field, const uint8_t* record, Use&& use) {
   }
 }
 
+// Bytes that are called `name` are a text, which the first zero ends.
+bool is_text(const mr_field& field) {
+  return field.count > 1 && field.dtype_code == MR_DTYPE_UINT && field.dtype_bits == 8 &&
+         std::string_view(field.name) == "name";
+}
+
+void append_text(std::string& text, std::string_view letters) {
+  constexpr const char* kHexDigits = "0123456789abcdef";
+  text += '"';
+  for (const char letter : letters) {
+    const auto code = static_cast<unsigned char>(letter);
+    if (letter == '"' || letter == '\\') text += '\\';
+    if (code >= 0x20)
+      text += letter;
+    else
+      (text += "\\u00") += {kHexDigits[code >> 4], kHexDigits[code & 15]};
+  }
+  text += '"';
+}
+
+void read_text(JsonReader& json, const mr_field& field, uint8_t* bytes) {
+  const size_t place = json.position();
+  const std::string letters = json.string();
+  if (letters.size() > field.count)
+    throw JsonError(place + 1, "the text has " + std::to_string(letters.size()) +
+                                   " bytes, and the field has room for " + std::to_string(field.count));
+  std::memset(bytes, 0, field.count);
+  std::memcpy(bytes, letters.data(), letters.size());
+}
+
 void append_field(std::string& text, const mr_field& field, const uint8_t* record) {
+  if (is_text(field)) {
+    const auto* const letters = reinterpret_cast<const char*>(record + field.offset);
+    return append_text(text, {letters, ::strnlen(letters, field.count)});
+  }
   if (field.count == 1) return each_number(field, record, [&](auto number) { append_number(text, number); });
   char before = '[';
   each_number(field, record, [&](auto number) {
@@ -69,6 +103,7 @@ void append_field(std::string& text, const mr_field& field, const uint8_t* recor
 
 void read_field(JsonReader& json, const mr_field& field, uint8_t* record) {
   uint8_t* bytes = record + field.offset;
+  if (is_text(field)) return read_text(json, field, bytes);
   const bool real = field.dtype_code == MR_DTYPE_FLOAT, wide = field.dtype_bits == 64;
   const bool null = real && json.take_null();
   if (real && wide) return store(bytes, null ? std::numeric_limits<double>::quiet_NaN() : json.f64());

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
 #include <stdexcept>
 
 #include "handlers/gpu/half.h"
@@ -55,6 +56,13 @@ size_t best_of(const ScoreAt& score_at, int64_t classes, const ClassRule& rule, 
 }
 
 } // namespace
+
+void set_name(Class& one, std::string_view name) {
+  size_t length = std::min(name.size(), kClassNameBytes);
+  const auto continues_letter = [&] { return (static_cast<unsigned char>(name[length]) & 0xC0) == 0x80; };
+  while (length > 0 && length < name.size() && continues_letter()) --length;
+  std::fill(std::copy_n(name.begin(), length, one.name), std::end(one.name), uint8_t{0});
+}
 
 int64_t class_count(std::span<const int64_t> shape) {
   const bool is_row = shape.size() == 1 || (shape.size() == 2 && shape[0] == 1);

@@ -11,12 +11,21 @@
 
 namespace millrace::handlers {
 
+inline constexpr size_t kClassNameBytes = 64; // room in a record
+
 struct Class {
   static constexpr std::string_view kSchema = "millrace.Class";
   float score = 0;
   int32_t label = -1; // index of the class; -1: none
-  static std::vector<mr_field> fields() { return {field("score", &Class::score), field("label", &Class::label)}; }
+  // UTF-8, then zeros; a longer name is cut after its last letter that has room. All zeros: nobody has said a name.
+  uint8_t name[kClassNameBytes] = {};
+  static std::vector<mr_field> fields() {
+    return {field("score", &Class::score), field("label", &Class::label), field("name", &Class::name)};
+  }
 };
+
+// Writes a name into a record, as Class::name says.
+void set_name(Class& one, std::string_view name);
 
 struct ClassRule {
   float score_min = 0;

@@ -2,8 +2,11 @@
 #include "handlers/gpu/draw_kernels.h"
 
 #include <doctest/doctest.h>
+#include <unistd.h>
 
 #include <algorithm>
+#include <filesystem>
+#include <fstream>
 #include <random>
 #include <string>
 
@@ -31,6 +34,14 @@ std::vector<Box> many_boxes(uint32_t count, uint32_t width, uint32_t height) {
   return boxes;
 }
 
+// A file in the system's folder for temporary ones: the tests run on machines that have nothing of the build folder.
+struct NamesFile {
+  explicit NamesFile(const std::string& text) { std::ofstream(path) << text; }
+  ~NamesFile() { std::filesystem::remove(path); }
+  const std::string path =
+      (std::filesystem::temp_directory_path() / ("millrace_names_" + std::to_string(::getpid()))).string();
+};
+
 // The picture, painted over by `paint` on the device.
 template <class Paint>
 Picture painted(const Value& picture, Paint&& paint) {
@@ -45,19 +56,25 @@ Picture painted(const Value& picture, Paint&& paint) {
 } // namespace
 
 TEST_CASE("boxes are framed and labelled as on the CPU, whichever lies over which") {
+  const NamesFile names_file("cat\n\ntwo words\n");
   for (Pixel pixel : kInterleaved)
     for (uint32_t count : {0u, 1u, 40u, 700u})
       for (bool labels : {true, false}) {
         const Value picture = noise(pixel, 203, 131, 203);
         const std::vector<Box> boxes = many_boxes(count, 203, 131);
-        TableTest draw(builtin("draw.boxes"), {{"size", "12"}, {"labels", labels ? "true" : "false"}});
+        const bool has_names = labels && count != 40;
+        const std::vector<std::string> names =
+            has_names ? std::vector<std::string>{"cat", "", "two words"} : std::vector<std::string>{};
+        TableTest draw(
+            builtin("draw.boxes"),
+            {{"size", "12"}, {"labels", labels ? "true" : "false"}, {"classes", has_names ? names_file.path : ""}});
         draw.input("video", picture);
         draw.input("boxes", testing::records<Box>(boxes));
         const Result wanted = draw.tick();
         REQUIRE_MESSAGE(wanted.ok(), wanted.error);
 
         const GlyphSet glyphs("", 12);
-        const PackedSheet digits(glyphs, "0123456789");
+        const PackedSheet digits(glyphs, draw::kBoxGlyphs, names);
         const on_gpu::Bytes sheet(digits.bytes().size()), table(boxes.data(), boxes.size() * sizeof(Box));
         const uint64_t total = boxes.size();
         const on_gpu::Bytes device_count(&total, sizeof total);
@@ -67,7 +84,7 @@ TEST_CASE("boxes are framed and labelled as on the CPU, whichever lies over whic
           BoxSettings settings;
           settings.size = 12;
           settings.labels = labels;
-          draw::BoxStyle style = box_style(settings, pixel, glyphs, digits, sheet.data());
+          draw::BoxStyle style = box_style(settings, pixel, glyphs, digits, sheet.data(), names.size());
           if (!labels) style.ascent = style.descent = 0;
           gpu::check(kernels.boxes(on_gpu::kStream, static_cast<const Box*>(table.data()),
                                    static_cast<const uint64_t*>(device_count.data()), style, device));

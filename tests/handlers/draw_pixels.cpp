@@ -6,6 +6,7 @@
 #include "builtin.h"
 #include "handlers/draw/box_style.h"
 #include "pictures.h"
+#include "scratch.h"
 
 using namespace millrace;
 using namespace millrace::handlers;
@@ -30,20 +31,26 @@ std::vector<Box> boxes_in_disorder() {
 } // namespace
 
 TEST_CASE("the marks of boxes, the last one first, are what draw.boxes paints") {
-  const std::vector<Box> boxes = boxes_in_disorder();
+  const std::vector<Box> boxes = boxes_in_disorder(); // of classes up to 18
+  const ScratchFolder folder;
+  const std::string names_file = folder.write("names.txt", "cat\nDäckel\n\nÆ 4\n");
   for (Pixel pixel : kInterleaved)
-    for (const char* thickness : {"1", "4"}) {
+    for (const bool has_names : {false, true}) {
+      const char* const thickness = has_names ? "1" : "4";
+      const std::string file = has_names ? names_file : "";
+      const std::vector<std::string> names =
+          has_names ? std::vector<std::string>{"cat", "Däckel", "", "Æ 4"} : std::vector<std::string>{};
       const Value picture = noise(pixel, 97, 61, 3);
-      TableTest draw(builtin("draw.boxes"), {{"thickness", thickness}, {"size", "11"}});
+      TableTest draw(builtin("draw.boxes"), {{"thickness", thickness}, {"size", "11"}, {"classes", file}});
       draw.input("video", picture);
       draw.input("boxes", testing::records<Box>(boxes));
       const Result result = draw.tick();
       REQUIRE(result.ok());
 
-      const GlyphSet glyphs("", 11);
-      const PackedSheet digits(glyphs, "0123456789");
+      const GlyphSet glyphs("", 11, "äÆ");
+      const PackedSheet sheet(glyphs, draw::kBoxGlyphs, names);
       const draw::BoxStyle style =
-          box_style({std::stol(thickness), 11, true}, pixel, glyphs, digits, digits.bytes().data());
+          box_style({std::stol(thickness), 11, true}, pixel, glyphs, sheet, sheet.bytes().data(), names.size());
       const ImageSpan made = picture.image();
       for (int32_t y = 0; y < 61; ++y)
         for (int32_t x = 0; x < 97; ++x)

@@ -143,7 +143,7 @@ TEST_CASE("classes are written as JSON and read again") {
   writer.input("in", testing::records<Class>({{0.75f, 4}, {0.5f, 1}}));
   REQUIRE(writer.tick().ok());
   REQUIRE(writer.drain() == MR_OK);
-  CHECK(folder.text("classes.jsonl").find(R"("millrace.Class","records":[{"score":0.75,"label":4},)") !=
+  CHECK(folder.text("classes.jsonl").find(R"("millrace.Class","records":[{"score":0.75,"label":4,"name":""},)") !=
         std::string::npos);
   TableTest reader(builtin("record.from_json"), {{"path", path}});
   const Result result = reader.tick();
