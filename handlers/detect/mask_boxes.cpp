@@ -56,6 +56,7 @@ class MaskBoxes final : public Handler {
   MaskBoxes() {
     stateless();
     no_allocation();
+    items(MR_ITEMS_MAX);
     cost_hint_us(500); // a map of 640×640
   }
 
@@ -69,21 +70,16 @@ class MaskBoxes final : public Handler {
 
   void start() override { reserve(); }
 
-  void process(Tick& tick, Cpu&) {
-    const TensorView map = map_(tick);
-    size_ = map_size_of(map.shape());
-    reserve();
-    found_.clear();
-    const bool has_transform = transform_.present(tick) && !transform_(tick).empty();
-    if (has_transform || !transform_.connected()) find(map); // else the picture's place is not known
-    const size_t count = std::min(found_.size(), static_cast<size_t>(*count_max_));
-    std::partial_sort(
-        found_.begin(), found_.begin() + static_cast<ptrdiff_t>(count), found_.end(),
-        [](const Found& a, const Found& b) { return a.score != b.score ? a.score > b.score : a.at < b.at; });
-    const PatchTransform transform = has_transform ? transform_(tick)[0] : PatchTransform{};
-    const std::span<Box> out = boxes_.allocate(tick, count);
-    for (size_t i = 0; i < count; ++i) out[i] = transform.to_picture(box_of(found_[i]));
-    take_over_times(map.header(), boxes_.header(tick));
+  void process(Items& items, Cpu&) {
+    for (Tick& item : items) {
+      try {
+        size_ = map_size_of(map_(item).shape());
+      } catch (const std::invalid_argument& error) {
+        item.fail(error.what());
+        continue;
+      }
+      write_boxes(item);
+    }
   }
 
  private:
@@ -92,6 +88,22 @@ class MaskBoxes final : public Handler {
     float score;
     uint32_t at; // its place in the order of the map
   };
+
+  void write_boxes(Tick& item) {
+    const TensorView map = map_(item);
+    reserve();
+    found_.clear();
+    const bool has_transform = transform_.present(item) && !transform_(item).empty();
+    if (has_transform || !transform_.connected()) find(map); // else the picture's place is not known
+    const size_t count = std::min(found_.size(), static_cast<size_t>(*count_max_));
+    std::partial_sort(
+        found_.begin(), found_.begin() + static_cast<ptrdiff_t>(count), found_.end(),
+        [](const Found& a, const Found& b) { return a.score != b.score ? a.score > b.score : a.at < b.at; });
+    const PatchTransform transform = has_transform ? transform_(item)[0] : PatchTransform{};
+    const std::span<Box> out = boxes_.allocate(item, count);
+    for (size_t i = 0; i < count; ++i) out[i] = transform.to_picture(box_of(found_[i]));
+    take_over_times(map.header(), boxes_.header(item));
+  }
 
   void reserve() {
     areas_.reserve(size_.width, size_.height);

@@ -206,3 +206,28 @@ TEST_CASE("a tensor that is no map of scores is refused with its shape") {
   CHECK(refusal({2, 1, 4, 4}) == expected + "[2, 1, 4, 4]");
   CHECK(refusal({3, 4, 4}) == expected + "[3, 4, 4]");
 }
+
+TEST_CASE("items of a call get boxes each for itself") {
+  TableTest handler(builtin("detect.mask_boxes"), {{"grow", "0"}});
+  for (const uint32_t left : {2u, 9u, 5u}) {
+    ScoreMap map = empty_map(17, 9);
+    fill(map, left, 1, left + 4, 8, 1);
+    if (left == 9) fill(map, 0, 0, 4, 4, 0.75f);
+    handler.input("tensor", testing::tensor<float>({9, 17}, map.scores).at(left, 1));
+    handler.put();
+  }
+  const std::vector<Result> results = handler.fire_items();
+  REQUIRE(results.size() == 3);
+  std::vector<size_t> counts;
+  std::vector<float> lefts;
+  std::vector<int64_t> times;
+  for (const Result& result : results) {
+    const auto boxes = result.records<Box>("boxes");
+    counts.push_back(boxes.size());
+    lefts.push_back(boxes[0].x);
+    times.push_back(result.value("boxes").header().pts_ns);
+  }
+  CHECK(counts == std::vector<size_t>{1, 2, 1});
+  CHECK(lefts == std::vector<float>{2, 9, 5});
+  CHECK(times == std::vector<int64_t>{2, 9, 5});
+}
