@@ -28,7 +28,8 @@ TorchScript, for libtorch: millrace has that engine if it was built with the pac
 Inputs and outputs are the network's in the order of its file: `tensor` is its first, `tensor2` its
 second. `outputs: "boxes, scores"` names those that are wanted instead, and `input_names: "mask,
 picture"` says which input of the network `tensor` is, and which `tensor2`. TorchScript networks
-give a tensor, a tuple or a dictionary of tensors; what has no name is `output`, `output2`, and so on.
+give a tensor, a tuple or a dictionary of tensors; what has no name is `output`, `output2`, and so
+on.
 
 Types and shapes are compared before anything runs, and the error says both. Where the file leaves
 shapes of outputs open, the network is computed once, on zeros, to learn them; they are kept in
@@ -207,6 +208,11 @@ class Run final : public Handler {
   template <class Call>
   static void in_engine(uint32_t fault, const std::string& begins, const std::string& ends, Call&& call) {
     try {
+      call();
+    } catch (const EngineError& why) {
+      throw CodedError(why.fault(), begins + why.what() + ends);
+    } catch (const std::bad_alloc&) {
+      throw CodedError(MR_FAULT_MODEL_MEMORY, begins + "there is no memory left" + ends);
     } catch (const std::exception& why) {
       throw CodedError(fault, begins + why.what() + ends);
     }

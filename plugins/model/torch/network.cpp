@@ -26,14 +26,15 @@ constexpr TypePair kTypes[] = {
 at::ScalarType theirs_of(DType dtype) {
   for (const TypePair& type : kTypes)
     if (type.ours == dtype) return type.theirs;
-  throw std::runtime_error("libtorch has no tensors of " + name_of(dtype));
+  throw EngineError(MR_FAULT_MODEL_TYPE, "libtorch has no tensors of " + name_of(dtype));
 }
 
 DType ours_of(const at::Tensor& tensor, const std::string& name) {
   for (const TypePair& type : kTypes)
     if (type.theirs == tensor.scalar_type()) return type.ours;
-  throw std::runtime_error("'" + name + "' of the network is a tensor of " + c10::toString(tensor.scalar_type()) +
-                           ", and tensors here hold whole or floating-point numbers");
+  throw EngineError(MR_FAULT_MODEL_VALUE, "'" + name + "' of the network is a tensor of " +
+                                              c10::toString(tensor.scalar_type()) +
+                                              ", and tensors here hold whole or floating-point numbers");
 }
 
 // A tensor over memory of the caller. Outside of inference mode, so that it counts what is written into it.
@@ -114,8 +115,8 @@ class TorchNetwork final : public Network {
     for (const c10::Argument& argument : module_.get_method("forward").function().getSchema().arguments()) {
       if (argument.name() == "self" || argument.default_value()) continue;
       if (!argument.type()->isSubtypeOf(*c10::TensorType::get()))
-        throw std::runtime_error("'" + argument.name() + "' of the network is a " + argument.type()->repr_str() +
-                                 ", and inputs are tensors");
+        throw EngineError(MR_FAULT_MODEL_VALUE, "'" + argument.name() + "' of the network is a " +
+                                                    argument.type()->repr_str() + ", and inputs are tensors");
       inputs_.push_back({argument.name(), {}, {}, false});
     }
   }
@@ -185,8 +186,7 @@ class TorchNetwork final : public Network {
 
   std::vector<Named> compute(const std::vector<at::Tensor>& inputs) {
     if (is_interrupted_) throw std::runtime_error("interrupted");
-    // The number of threads is one for the process, but the libraries below libtorch read it for each thread that
-    // calls.
+    // The number of threads is one for the process, but the libraries below libtorch keep it by the thread that calls.
     [[maybe_unused]] static thread_local const bool has_number = (at::init_num_threads(), true);
     return named(guarded([&] {
       const c10::InferenceMode inference;
@@ -201,8 +201,9 @@ class TorchNetwork final : public Network {
     const auto add = [&](std::string name, const c10::IValue& one) {
       if (name.empty()) name = all.empty() ? "output" : "output" + std::to_string(all.size() + 1);
       if (!one.isTensor())
-        throw std::runtime_error("'" + name + "' of the network is a " + one.type()->repr_str() +
-                                 ", and outputs are tensors, tuples of tensors or dictionaries of tensors");
+        throw EngineError(MR_FAULT_MODEL_VALUE,
+                          "'" + name + "' of the network is a " + one.type()->repr_str() +
+                              ", and outputs are tensors, tuples of tensors or dictionaries of tensors");
       all.push_back({std::move(name), one.toTensor()});
     };
     if (value.isTuple()) {
