@@ -38,7 +38,7 @@ void* or_throw(void* memory) {
 
 } // namespace millrace::cli
 
-// The array forms call these. The nothrow form is here because AddressSanitizer brings its own, and std::stable_sort
+// The array forms call these. The nothrow forms are here because AddressSanitizer brings its own, and std::stable_sort
 // would free memory from there with the operator delete from here. They are not inlined: if only one of a pair is, the
 // compiler reports a mismatch.
 __attribute__((noinline)) void* operator new(size_t bytes) {
@@ -49,6 +49,9 @@ __attribute__((noinline)) void* operator new(size_t bytes, std::align_val_t alig
 }
 __attribute__((noinline)) void* operator new(size_t bytes, const std::nothrow_t&) noexcept {
   return millrace::cli::counted_allocation(bytes, 1);
+}
+__attribute__((noinline)) void* operator new(size_t bytes, std::align_val_t alignment, const std::nothrow_t&) noexcept {
+  return millrace::cli::counted_allocation(bytes, static_cast<size_t>(alignment));
 }
 __attribute__((noinline)) void operator delete(void* memory) noexcept { std::free(memory); }
 __attribute__((noinline)) void operator delete(void* memory, size_t) noexcept { std::free(memory); }

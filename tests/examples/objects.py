@@ -57,7 +57,7 @@ def complaints(place):
     last = text.splitlines()[-1]
     boxes = folder / "examples.yaml"
     boxes.write_text(text.replace(last, "  boxes: { type: record.to_json, input: found, path: boxes.jsonl }")
-                     .replace("../../media", "media"))
+                     .replace("../../media", "media").replace("../data", "examples/data"))
     done = place.run("run", boxes.name, "--set", f"net.path={file}", "--ticks", str(TICKS), "--quiet")
     if done.returncode:
         yield done.stderr

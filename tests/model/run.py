@@ -16,6 +16,7 @@ import struct
 import subprocess
 import sys
 import tempfile
+import time
 import unittest
 import zipfile
 
@@ -176,6 +177,26 @@ handlers:
                 self.write(kind)
                 self.assertEqual(self.cameras(True), self.cameras(False))
 
+    def threads_of(self, chain):
+        """The threads of a run on one worker, once it has written some ticks of the chain's tensors."""
+        made = self.folder / "made.npy"
+        made.unlink(missing_ok=True)
+        known = {"MILLRACE_ONNXRUNTIME": str(ENGINE)} if ENGINE else {}
+        run = subprocess.Popen([MILLRACE, "run", "--quiet", "--threads", "1", f"test.pattern width=64 height=64 ! "
+                                f"image.patches width=64 height=64 ! {chain} tensor.to_npy path={made}"],
+                               cwd=self.folder, stdin=subprocess.DEVNULL, env={**os.environ, **known})
+        try:
+            while run.poll() is None and not (made.exists() and made.stat().st_size > 1_000_000):
+                time.sleep(0.01)
+            return len(os.listdir(f"/proc/{run.pid}/task"))
+        finally:
+            run.terminate()
+            run.wait(timeout=SECONDS_MAX)
+
+    def test_a_network_of_one_thread_starts_none(self):
+        self.write("blurred")
+        self.assertEqual(self.threads_of(f"model.run name=n path={self.net} ; n.tensor !"), self.threads_of(""))
+
     def test_two_networks_compute_at_the_same_time(self):
         self.write("scaled")
         self.give(ticks=40)
@@ -236,6 +257,9 @@ class OnnxRuntime(Conformance, Suite):
                 [("minus", FLOAT, ["rows", "columns"]), ("twice", FLOAT, ["rows", "wide"])]),
             "added": lambda: of_two("Add"),
             "less": lambda: of_two("Sub"),
+            "blurred": lambda: network([node("Conv", ["x", "w"], ["y"], pads=[1, 1, 1, 1])],
+                                       [("x", FLOAT, ["rows", 3, 64, 64])], [("y", FLOAT, ["rows", 1, 64, 64])],
+                                       [constant("w", [1, 3, 3, 3], [1.0] * 27)]),
             "same": lambda: network([node("Identity", ["x"], ["y"])], [("x", number, shape)], [("y", number, shape)]),
             "four_of_three": lambda: network(
                 [node("Sum", ["a", "b", "c"], ["sum"]), node("Neg", ["a"], ["minus"]), node("Abs", ["a"], ["size"]),
@@ -376,6 +400,7 @@ class Libtorch(Conformance, Suite):
         "taken": "return torch.ones([6])[x]",
         "added": "return a + b",
         "less": "return a - b",
+        "blurred": "return torch.conv2d(x, torch.ones([1, 3, 3, 3]), None, [1, 1], [1, 1])",
         "same": "return x",
         "four_of_three": "return (a + b + c, -a, a.abs(), a.clone())",
     }
