@@ -10,6 +10,7 @@
 #include "bench.h"
 #include "embed/calibrate.h"
 #include "handlers/draw/glyphs.h"
+#include "plan/machine.h"
 #include "plan/plan.h"
 #include "rivals.h"
 
@@ -138,8 +139,10 @@ const plan::LaunchCost& measured_launch() {
 // All that the plan knows: measured bodies and launches, and hops at `down` bytes a second.
 Setup priced_setup(const std::vector<std::string>& domains, const std::vector<plan::BodyCost>& bodies, double down) {
   Setup setup = five_setup(domains);
-  setup.bodies = bodies;
-  setup.launches = {measured_launch()};
+  setup.machine = [bodies](plan::Machine& machine) {
+    machine.bodies = bodies;
+    machine.launches = {measured_launch()};
+  };
   setup.hops = {copy_hop("cpu", "cuda:0", 10, 1e6 / down), copy_hop("cuda:0", "cpu", 10, 1e6 / down)};
   return setup;
 }

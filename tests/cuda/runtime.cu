@@ -12,6 +12,7 @@
 #include "plan/plan.h"
 #include "plugin/registry.h"
 #include "rig.h"
+#include "tests/exec/test_handlers.h"
 #include "tests/seed.h"
 
 namespace millrace::test {

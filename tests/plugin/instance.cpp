@@ -8,6 +8,7 @@
 #include <thread>
 
 #include "millrace/handler.h"
+#include "observe/error_codes.h"
 #include "plugin/registry.h"
 
 namespace mr = millrace;
