@@ -28,6 +28,7 @@
 #include "plan/pace.h"
 #include "plan/partition.h"
 #include "plan/plan.h"
+#include "plan/predict.h"
 #include "plan/prepare.h"
 #include "plan/refusal.h"
 #include "plan/step.h"

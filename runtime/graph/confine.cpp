@@ -11,6 +11,7 @@
 
 #include "millrace/read_number.h"
 #include "observe/error.h"
+#include "observe/error_codes.h"
 
 namespace millrace::graph {
 

@@ -7,6 +7,7 @@
 #include <tuple>
 
 #include "graph/to_line.h"
+#include "plan/facts.h"
 #include "plan/rewire.h"
 
 namespace millrace::plan {

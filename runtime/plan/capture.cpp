@@ -8,6 +8,7 @@
 #include "plan/pace.h"
 #include "plan/reachability.h"
 #include "plan/step.h"
+#include "plugin/handler_info.h"
 
 namespace millrace::plan {
 

@@ -2,7 +2,9 @@
 #include "plan/check_formats.h"
 #include "observe/error.h"
 #include "observe/error_codes.h"
+#include "plan/facts.h"
 #include "plan/machine.h"
+#include "plugin/handler_info.h"
 
 #include <algorithm>
 #include <string>

@@ -12,6 +12,7 @@
 #include "observe/error.h"
 #include "observe/error_codes.h"
 #include "plan/format_text.h"
+#include "plan/machine.h"
 #include "plan/memory.h"
 #include "plan/step.h"
 #include "plugin/handler_info.h"

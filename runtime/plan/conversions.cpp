@@ -8,9 +8,11 @@
 #include <vector>
 
 #include "millrace/payload.h"
+#include "plan/domain.h"
 #include "plan/draft.h"
 #include "plan/explained.h"
 #include "plan/format_text.h"
+#include "plugin/handler_info.h"
 
 namespace millrace::plan {
 

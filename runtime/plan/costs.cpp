@@ -3,7 +3,9 @@
 #include <algorithm>
 #include <cmath>
 
+#include "plan/domain.h"
 #include "plan/draft.h"
+#include "plan/machine.h"
 #include "plan/memory.h"
 #include "plan/prices.h"
 #include "plan/step.h"

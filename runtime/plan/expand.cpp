@@ -7,6 +7,7 @@
 
 #include "plan/clock_circles.h"
 #include "plan/groups.h"
+#include "plan/memory.h"
 #include "plan/time_rounding.h"
 #include "plugin/handler_info.h"
 

@@ -6,6 +6,7 @@
 
 #include "plan/clock_circles.h"
 #include "plan/format_text.h"
+#include "plan/memory.h"
 #include "plan/stages.h"
 
 namespace millrace::plan {

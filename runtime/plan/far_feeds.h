@@ -11,6 +11,7 @@
 
 #include "plan/expand.h"
 #include "plan/machine.h"
+#include "plan/pace.h"
 
 namespace millrace::plan {
 

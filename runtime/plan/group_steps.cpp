@@ -6,6 +6,7 @@
 #include "batch/collector.h"
 #include "plan/groups.h"
 #include "plan/memory.h"
+#include "plan/pace.h"
 #include "plan/reachability.h"
 #include "plugin/handler_info.h"
 

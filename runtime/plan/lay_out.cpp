@@ -9,6 +9,7 @@
 #include <set>
 
 #include "memory/ring.h"
+#include "observe/error.h"
 #include "plan/clock_circles.h"
 #include "plan/draft.h"
 #include "plan/far_feeds.h"

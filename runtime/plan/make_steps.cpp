@@ -6,9 +6,12 @@
 #include "observe/error.h"
 #include "observe/error_codes.h"
 #include "plan/expand.h"
+#include "plan/group_plan.h"
 #include "plan/machine.h"
+#include "plan/memory.h"
 #include "plan/pace.h"
 #include "plan/stages.h"
+#include "plugin/answers.h"
 #include "plugin/handler_info.h"
 
 namespace millrace::plan {

@@ -9,9 +9,11 @@
 #include "plan/between.h"
 #include "plan/check_formats.h"
 #include "plan/draft.h"
+#include "plan/facts.h"
 #include "plan/groups.h"
 #include "plan/pixels.h"
 #include "plan/refusal.h"
+#include "plugin/answers.h"
 
 namespace millrace::plan {
 

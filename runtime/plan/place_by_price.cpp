@@ -7,6 +7,7 @@
 
 #include "plan/draft.h"
 #include "plan/machine.h"
+#include "plan/pace.h"
 #include "plan/placement.h"
 
 namespace millrace::plan {

@@ -10,6 +10,7 @@
 #include "plan/explained.h"
 #include "plan/far_feeds.h"
 #include "plan/format_text.h"
+#include "plan/memory.h"
 #include "plugin/handler_info.h"
 
 namespace millrace::plan {

@@ -1,6 +1,7 @@
 // Computes reachability as bits, and updates them when an edge is added; see reachability.h.
 #include "plan/reachability.h"
 
+#include "plan/memory.h"
 #include "plan/order.h"
 
 namespace millrace::plan {

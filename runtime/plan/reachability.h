@@ -2,6 +2,7 @@
 // single look. The passes ask it "would this tick wait for itself?". Private to runtime/plan.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <vector>
 

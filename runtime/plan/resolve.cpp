@@ -10,6 +10,7 @@
 #include "plan/facts.h"
 #include "plan/groups.h"
 #include "plan/rewire.h"
+#include "plugin/answers.h"
 
 namespace millrace::plan {
 

@@ -9,9 +9,12 @@
 #include "plan/domain.h"
 #include "plan/draft.h"
 #include "plan/explained.h"
+#include "plan/group_plan.h"
 #include "plan/machine.h"
+#include "plan/memory.h"
 #include "plan/order.h"
 #include "plan/reachability.h"
+#include "plugin/handler_info.h"
 
 namespace millrace::plan {
 

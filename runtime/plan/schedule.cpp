@@ -7,9 +7,12 @@
 #include <map>
 #include <numeric>
 
+#include "plan/domain.h"
 #include "plan/draft.h"
+#include "plan/memory.h"
 #include "plan/pace.h"
 #include "plan/step.h"
+#include "plugin/handler_info.h"
 
 namespace millrace::plan {
 

@@ -6,6 +6,7 @@
 #include "plan/draft.h"
 #include "plan/far_feeds.h"
 #include "plan/group_plan.h"
+#include "plan/memory.h"
 #include "plan/pace.h"
 #include "plan/reachability.h"
 #include "plugin/handler_info.h"

@@ -8,6 +8,7 @@
 #include "graph/unfold.h"
 #include "plan/draft.h"
 #include "plan/prepare.h"
+#include "plugin/answers.h"
 
 namespace millrace::plan {
 

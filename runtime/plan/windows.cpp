@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "plan/draft.h"
+#include "plan/memory.h"
 #include "plan/order.h"
 
 namespace millrace::plan {

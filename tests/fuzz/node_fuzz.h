@@ -17,6 +17,7 @@
 #include "node/documents.h"
 #include "node/offers.h"
 #include "observe/error_codes.h"
+#include "plan/plan.h"
 #include "tests/node/types.h"
 
 namespace millrace::node {

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "graph/graph.h"
+#include "observe/error.h"
 #include "observe/error_codes.h"
 
 using namespace millrace;

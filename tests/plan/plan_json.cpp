@@ -11,6 +11,7 @@
 #include <string>
 #include <utility>
 
+#include "observe/error.h"
 #include "observe/error_codes.h"
 #include "plan/domain.h"
 #include "plan/explained.h"
