@@ -93,8 +93,6 @@ TEST_CASE("seconds are said to the millisecond") {
   CHECK(seconds_words(30'000'000'000) == "30.000 s");
 }
 
-} // namespace millrace::media
-
 TEST_CASE("a rest ends at its time, and at once if it is asked to end") {
   Interrupt interrupt;
   CHECK(interrupt.rest_until(std::chrono::steady_clock::now()));
@@ -102,3 +100,5 @@ TEST_CASE("a rest ends at its time, and at once if it is asked to end") {
   CHECK_FALSE(interrupt.rest_until(std::chrono::steady_clock::now() + std::chrono::hours(1)));
   CHECK_FALSE(interrupt.rest_until(std::chrono::steady_clock::now()));
 }
+
+} // namespace millrace::media
