@@ -7,6 +7,7 @@
 //   g++ -std=c++17 make_network.cpp -o make_network -I/usr/include/torch/csrc/api/include -ltorch_cpu -lc10
 #include <torch/script.h>
 
+#include <filesystem>
 #include <fstream>
 #include <iostream>
 #include <sstream>
@@ -24,6 +25,8 @@ int main(int count, char** words) {
   try {
     torch::jit::Module network("Network");
     network.define(text.str());
+    if (const std::filesystem::path folder = std::filesystem::path(words[2]).parent_path(); !folder.empty())
+      std::filesystem::create_directories(folder);
     network.save(words[2]);
   } catch (const c10::Error& error) {
     std::cerr << error.what_without_backtrace() << "\n";
