@@ -1,6 +1,7 @@
 """A folder that looks like the tree's root to a pipeline, and whose out/ is its own."""
 import os
 import pathlib
+import re
 import subprocess
 import tempfile
 
@@ -34,8 +35,12 @@ class Place:
 
 def missing_media(pipeline):
     """The sample videos and networks that a pipeline names and that nobody has fetched here, and who fetches them."""
+    # A field of a stream may be a part of the name.
     missing = [f"{name}: ./dev setup" for name in ("media/vtest.avi", "media/Megamind.avi")
-               if name in pipeline and not (ROOT / name).exists()]
-    if "media/models/" in pipeline and not list((ROOT / "media" / "models").glob("libonnxruntime.so*")):
+               if (name in pipeline or re.search(r"media/\{\w+\}\.avi", pipeline)) and not (ROOT / name).exists()]
+    models = ROOT / "media" / "models"
+    if "media/models/" in pipeline and not list(models.glob("libonnxruntime.so*")):
         missing.append("ONNX Runtime: ./dev models")
+    missing += [f"{name}: ./dev models" for name in sorted(set(re.findall(r"media/models/([\w.-]+\.onnx)", pipeline)))
+                if not (models / name).exists()]
     return missing
