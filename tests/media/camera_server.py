@@ -3,6 +3,7 @@
 A film is made into RTP packets by ffmpeg once; a server gives each client the film from its beginning, with stamps and
 pauses of its own. So a picture's number is known, the stamps may run faster than the sending, and every fault is exact.
 """
+import errno
 import http.server
 import pathlib
 import re
@@ -25,11 +26,10 @@ class Film:
     """A film as packets of RTP: `pictures[n]` has the payloads of picture n, `lines` what an SDP says of it."""
 
     def __init__(self, path, folder):
-        port = rig.free_port()
         sdp = folder / f"{path.name}.sdp"
         with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as taker:
             taker.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 8 << 20)
-            taker.bind(("127.0.0.1", port))
+            port = self.bind(taker)
             taker.settimeout(0.2)
             packer = subprocess.Popen([*rig.FFMPEG, "-readrate", "8", "-i", path, "-an", "-c", "copy", "-sdp_file", sdp, "-f", "rtp",
                                        f"rtp://127.0.0.1:{port}?pkt_size=1200"], stdin=subprocess.DEVNULL)
@@ -46,6 +46,18 @@ class Film:
             self.pictures[-1].append((bool(packet[1] & 128), packet[12:]))
         text = sdp.read_text()
         self.lines = [line for line in text[text.index("m=video"):].splitlines() if line.startswith(("a=rtpmap", "a=fmtp"))]
+
+    @staticmethod
+    def bind(taker):
+        """Another program may take a free port before it is bound."""
+        while True:
+            port = rig.free_port()
+            try:
+                taker.bind(("127.0.0.1", port))
+                return port
+            except OSError as error:
+                if error.errno != errno.EADDRINUSE:
+                    raise
 
     @staticmethod
     def taken(taker, packer):

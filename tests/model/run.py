@@ -28,7 +28,7 @@ MODELS = ROOT / "media" / "models"
 ENGINE = next(iter(sorted(MODELS.glob("libonnxruntime.so*"))), None)
 TEXT_NETWORK = MODELS / "ch_PP-OCRv4_det_infer.onnx"
 SECONDS_MAX = 120
-MILLRACE = pathlib.Path(sys.argv.pop(1)).resolve()
+MILLRACE = pathlib.Path(sys.argv[1]).resolve()  # wrong.py is called with it too
 MAKE_NETWORK = MILLRACE.parent / "make_network"
 TORCH = (MILLRACE.parent / "plugins" / "model" / "model_torch.so").exists() and MAKE_NETWORK.exists()
 NUMBERS = {"|u1": 2, "|i1": 3, "<i2": 5, "<i4": 6, "<i8": 7, "<f2": 10, "<f4": 1, "<f8": 11}  # of ONNX, by NumPy's
@@ -193,9 +193,10 @@ handlers:
             run.terminate()
             run.wait(timeout=SECONDS_MAX)
 
-    def test_a_network_of_one_thread_starts_none(self):
+    def test_a_network_of_one_thread_starts_none_but_the_engines_own(self):
         self.write("blurred")
-        self.assertEqual(self.threads_of(f"model.run name=n path={self.net} ; n.tensor !"), self.threads_of(""))
+        self.assertLessEqual(self.threads_of(f"model.run name=n path={self.net} ; n.tensor !"),
+                             self.threads_of("") + self.own_threads)
 
     def test_two_networks_compute_at_the_same_time(self):
         self.write("scaled")
@@ -229,6 +230,7 @@ handlers:
 @unittest.skipUnless(ENGINE, NO_ONNX)
 class OnnxRuntime(Conformance, Suite):
     ending, engine, speaks = ".onnx", "onnx", "ONNX Runtime"
+    own_threads = 1  # of version 1.32; it sleeps
     no_network = ("ONNX Runtime: ", "ONNX Runtime: ")
 
     def write(self, kind, dtype="<f4", shape=()):
@@ -390,6 +392,7 @@ handlers:
 @unittest.skipUnless(TORCH, NO_TORCH)
 class Libtorch(Conformance, Suite):
     ending, engine, speaks = ".pt", "torch", "libtorch"
+    own_threads = 0
     no_network = ("it is no TorchScript file", "its archive is cut off or damaged")
     kinds = {
         "scaled": "return 2.0 * x + torch.tensor([1.0, 2.0, 3.0])",
@@ -585,4 +588,4 @@ if __name__ == "__main__":
     for there, why in ((ENGINE, NO_ONNX), (TORCH, NO_TORCH)):
         if not there:
             print(f"left out: what needs an engine: {why}")
-    unittest.main()
+    unittest.main(argv=sys.argv[:1] + sys.argv[2:])

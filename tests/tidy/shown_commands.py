@@ -45,6 +45,7 @@ NOT_RUN = {
     "--devices cuda:0": GPU,
     "bench gpu transfer": GPU,
     "millrace bench": MINUTES,
+    "net.path=FILE": "takes a file of the user's; tests/examples/objects.py gives it one",
     "nodes --watch": "goes on until a signal; tests/cli/node_runs.py runs it",
     "apt-get install": "changes the system; ./dev package --try does it in a bare one",
     "podman": "needs a container tool; tests/package/try_container.py carries the Containerfile out",
