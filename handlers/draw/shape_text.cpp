@@ -1,5 +1,6 @@
 // Parses shapes in one pass over the words; every error names the shape that it is about.
 #include "handlers/draw/shape_text.h"
+#include "handlers/trimmed.h"
 
 #include <algorithm>
 #include <array>
@@ -26,18 +27,10 @@ constexpr std::array<Grammar, 6> kGrammar = {{
     {"polygon", ShapeKind::polygon, 3, kShapePointsMax, "polygon X,Y X,Y X,Y …"},
 }};
 
-constexpr std::string_view kSpace = " \t\r";
-
-std::string_view trimmed(std::string_view text) {
-  const size_t first = text.find_first_not_of(kSpace);
-  if (first == std::string_view::npos) return {};
-  return text.substr(first, text.find_last_not_of(kSpace) - first + 1);
-}
-
 // Takes the first word off `text`.
 std::string_view next_word(std::string_view& text) {
   text = trimmed(text);
-  const std::string_view word = text.substr(0, text.find_first_of(kSpace));
+  const std::string_view word = text.substr(0, text.find_first_of(kSpaces));
   text.remove_prefix(word.size());
   return word;
 }

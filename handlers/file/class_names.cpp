@@ -5,6 +5,7 @@
 #include <string_view>
 
 #include "handlers/file/open.h"
+#include "handlers/trimmed.h"
 
 namespace millrace::handlers {
 namespace {
@@ -18,13 +19,6 @@ std::string whole_text(const std::string& path) {
   std::string text(size, '\0');
   if (std::fread(text.data(), 1, size, file.get()) != size) throw cannot_read(path, "it ends too soon");
   return text;
-}
-
-std::string_view without_spaces(std::string_view line) {
-  constexpr std::string_view kSpaces = " \t\r";
-  const size_t first = line.find_first_not_of(kSpaces);
-  if (first == std::string_view::npos) return {};
-  return line.substr(first, line.find_last_not_of(kSpaces) + 1 - first);
 }
 
 bool is_text(std::string_view line) {
@@ -43,7 +37,7 @@ std::vector<std::string> read_class_names(const std::string& path) {
   std::vector<std::string> names;
   for (size_t line = 1; !rest.empty(); ++line) {
     const size_t end = std::min(rest.find('\n'), rest.size());
-    const std::string_view name = without_spaces(rest.substr(0, end));
+    const std::string_view name = trimmed(rest.substr(0, end));
     rest.remove_prefix(std::min(end + 1, rest.size()));
     const std::string where = "line " + std::to_string(line) + " ";
     if (!is_text(name)) throw cannot_read(path, where + "is no text; a list of names has one class a line");

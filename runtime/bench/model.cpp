@@ -1,8 +1,9 @@
 // `millrace bench model`: the cost of a network in a pipeline beside the engine alone.
 //
-// Two networks that the benchmark writes itself: `disc` is that of examples/model/disc.txt, one convolution on 64×48;
-// `deep` has four layers of 3×3 convolutions with 16 channels on 64×64, which is between half a millisecond and two on
-// a processor of today. Each is computed on one thread by ONNX Runtime and, where make_network is there, by libtorch.
+// Two networks that the benchmark writes itself: `disc` is as large as that of examples/model/disc.txt, one convolution
+// on 64×48; `deep` has four layers of 3×3 convolutions with 16 channels on 64×64, which is between half a millisecond
+// and two on a processor of today. Each is computed on one thread by ONNX Runtime and, where make_network is there, by
+// libtorch.
 // `bare loop` calls the engine again and again on the same memory. `model.run` is the handler's call in test.pattern →
 // image.letterbox → model.run → null.sink on one worker; of 8 items, eight such cameras share it. The cases take turns.
 // `to bare` is the ratio to the bare loop of the same turn, `of 8 to 8 of 1` that of a firing of 8 to eight firings of

@@ -6,12 +6,14 @@ usage: plans.py MILLRACE [--update]
 A line `# options: …` in a pipeline gives the command's options. A pipeline with a line `# nodes: edge gpu` is also planned
 for each of these nodes, and NAME.edge.txt has the plan of the node edge.
 """
-import difflib
 import json
 import pathlib
 import re
 import subprocess
 import sys
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
+from transcript import difference  # noqa: E402: found by the line above
 
 PLANS = pathlib.Path(__file__).resolve().parent / "plans"
 
@@ -60,12 +62,8 @@ def main():
     found, pipelines = [], sorted(PLANS.glob("*.yaml"))
 
     def compare(text, golden):
-        if update:
-            golden.write_text(text, encoding="utf-8")
-        expected = golden.read_text(encoding="utf-8") if golden.exists() else ""
-        if text != expected:
-            found.append("".join(difflib.unified_diff(expected.splitlines(True), text.splitlines(True), golden.name,
-                                                      "what was printed")))
+        if differs := difference(golden, text, update):
+            found.append(differs)
 
     for pipeline in pipelines:
         text = plan(millrace, pipeline)

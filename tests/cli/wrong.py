@@ -9,7 +9,6 @@ parser's own test, and here only for what scripts see. A line `# options: …` i
 it load all of them, which takes most of its time, and no message here names a type of a plugin. All suggested edits that can be made by a rule are made, and must
 mend what they were suggested for.
 """
-import difflib
 import pathlib
 import re
 import shlex
@@ -17,6 +16,9 @@ import shutil
 import subprocess
 import sys
 import tempfile
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
+from transcript import difference  # noqa: E402: found by the line above
 
 TESTS = pathlib.Path(__file__).resolve().parents[1]
 WRONG, TEXTS = TESTS / "cli" / "wrong", TESTS / "graph" / "wrong"
@@ -207,13 +209,8 @@ def main():
         accepted += edits > 0 and not said
         if pipeline.parent == TEXTS:
             continue
-        golden = pipeline.with_suffix(".txt")
-        if update:
-            golden.write_text(result.stderr, encoding="utf-8")
-        expected = golden.read_text(encoding="utf-8") if golden.exists() else ""
-        if result.stderr != expected:
-            found.append("".join(difflib.unified_diff(expected.splitlines(True), result.stderr.splitlines(True),
-                                                      golden.name, "what was said")))
+        if differs := difference(pipeline.with_suffix(".txt"), result.stderr, update):
+            found.append(differs)
     if len(told) < PIPELINES_MIN:
         found.append(f"{len(told)} different refusals, expected at least {PIPELINES_MIN}")
     if count < EDITED_MIN or accepted < ACCEPTED_MIN:

@@ -8,7 +8,6 @@ run. The words of ONNX Runtime differ from version to version and are left out o
 media/models (`./dev models`) only the cases that need no engine are looked at, and a line says so.
 """
 import array
-import difflib
 import os
 import pathlib
 import re
@@ -17,9 +16,10 @@ import subprocess
 import sys
 import tempfile
 
-sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
+sys.path[:0] = map(str, pathlib.Path(__file__).resolve().parents[:2])
 from onnx_file import FLOAT, INT64, STRING, constant, message, network, node, number, value_info  # noqa: E402
 from run import ENGINE, write_npy  # noqa: E402
+from transcript import difference  # noqa: E402
 
 TRANSCRIPTS = pathlib.Path(__file__).resolve().parent / "wrong"
 INVALID_PIPELINE, RUN_FAILED = 3, 1
@@ -192,13 +192,8 @@ def main():
             found.append(f"{name}: the exit code is {code}, expected {expected_code}\n{said}")
         if not said.startswith("error MR09"):
             found.append(f"{name}: it has no code of networks\n{said}")
-        golden = TRANSCRIPTS / f"{name}.txt"
-        if update:
-            golden.write_text(said, encoding="utf-8")
-        expected = golden.read_text(encoding="utf-8") if golden.exists() else ""
-        if said != expected:
-            found.append("".join(difflib.unified_diff(expected.splitlines(True), said.splitlines(True), golden.name,
-                                                      "what was said")))
+        if differs := difference(TRANSCRIPTS / f"{name}.txt", said, update):
+            found.append(differs)
     for stray in {path.stem for path in TRANSCRIPTS.glob("*.txt")} - CASES.keys():
         found.append(f"{stray}.txt belongs to no case")
     if len(CASES) < CASES_MIN:
