@@ -152,7 +152,7 @@ void measure(const std::string& engine_name, const SmallNetwork& what, std::vect
                                                                    "millrace_model_engine")();
   if (engine.word != model::kEngineWord) throw std::runtime_error("the engine is of another build");
   const std::unique_ptr<TemporaryFile> file = file_for(engine_name, what);
-  const std::unique_ptr<model::Network> network = engine.load(file->path(), {1, {}});
+  const std::unique_ptr<model::Network> network = engine.load(file->path(), {});
   std::vector<double> bare[2], handler[2], to_bare[2], of_items;
   for (int turn = 0; turn < kTurns; ++turn) {
     for (const size_t many : {size_t{0}, size_t{1}}) {

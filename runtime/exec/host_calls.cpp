@@ -250,6 +250,15 @@ mr_status allocate_items(mr_tick* const* items, uint32_t count, uint32_t output,
   return MR_OK;
 }
 
+mr_status find_gpu(void* instance, mr_gpu* gpu) {
+  auto* const step = static_cast<HandlerRun*>(static_cast<plugin::Instance*>(instance)->in_run);
+  const auto* const body = dynamic_cast<const BodyRun*>(step);
+  if (!body || !body->on.enqueuing) return MR_ERROR;
+  gpu->native_stream = body->on.stream->native;
+  gpu->scratch = body->scratch;
+  return MR_OK;
+}
+
 // In a call for one item the sentence is that of the call.
 void fail_item(mr_tick* item, const char* sentence) {
   TickContext& context = context_of(item);
@@ -264,6 +273,7 @@ mr_host make_host() {
   host.fail_item = &fail_item;
   host.fail = &fail;
   host.fail_as = &fail_as;
+  host.find_gpu = &find_gpu;
   host.allocate = &allocate;
   host.modify = &modify;
   host.adopt = &adopt;

@@ -39,6 +39,7 @@ std::string obstacle(const DraftHandler& handler, const Domain& domain) {
     if (std::string why_not = obstacle_to_source(handler, domain); !why_not.empty()) return why_not;
   const bool enqueued = domain.bodies == Bodies::enqueued;
   if (enqueued && !handler.info->has_cuda()) return "it has no CUDA body";
+  if (enqueued && handler.facts.no_gpu_body) return "with these parameters it has no CUDA body";
   if (!enqueued && !handler.info->has_cpu()) return "it has no CPU body for a simulated device to run";
   if (handler.info->traits & MR_TRAIT_BLOCKING) return "it blocks";
   if (!handler.info->thread.empty()) return "it needs the thread \"" + handler.info->thread + "\"";

@@ -185,17 +185,14 @@ std::shared_ptr<const RecordType> read_record_type(const json& in) {
 }
 
 json to_json(const mr_facts& facts) {
-  static_assert(field_count<mr_facts>() == 11,
-                "each field of mr_facts is written and read, but its size and a reserve");
+  static_assert(field_count<mr_facts>() == 11, "each field of mr_facts is written and read, but its size");
   return {facts.live,        facts.rate_num, facts.rate_den, facts.tick_count, facts.cost_cpu_ns,
-          facts.cost_gpu_ns, facts.waits,    facts.time_num, facts.time_den};
+          facts.cost_gpu_ns, facts.waits,    facts.time_num, facts.time_den,   facts.no_gpu_body};
 }
 
 mr_facts read_facts(const json& in) {
-  return {sizeof(mr_facts), Whole{in.at(0)}, Whole{in.at(1)},
-          Whole{in.at(2)},  Whole{in.at(3)}, Whole{in.at(4)},
-          Whole{in.at(5)},  Whole{in.at(6)}, 0,
-          Whole{in.at(7)},  Whole{in.at(8)}};
+  return {sizeof(mr_facts), Whole{in.at(0)}, Whole{in.at(1)}, Whole{in.at(2)}, Whole{in.at(3)}, Whole{in.at(4)},
+          Whole{in.at(5)},  Whole{in.at(6)}, Whole{in.at(9)}, Whole{in.at(7)}, Whole{in.at(8)}};
 }
 
 json to_json(const HandlerInfo& info) {

@@ -73,6 +73,31 @@ struct Pass final : Handler {
   void process(Tick& tick, Cuda&) { out.forward(tick, in); }
 };
 
+struct Held final : Handler { // its body has the stream and the memory that start() was told
+  Input<Tensor> in{*this, "in"};
+  Output<Tensor> out{*this, "out", like(in)};
+  Held() { needs_scratch(sizeof(int64_t)); }
+  void start() override { place_ = gpu(); }
+  void process(Tick& tick, Cpu&) { *fresh(out, tick) = gpu() ? -1 : number(in(tick)); }
+  void process(Tick& tick, Cuda& cuda) {
+    const bool is_told = place_ && place_->stream == cuda.stream() && place_->scratch == cuda.scratch() &&
+                         place_->scratch && place_->scratch_bytes == sizeof(int64_t);
+    queue(cuda).launch(
+        [to = fresh(out, tick), from = numbers(in(tick).data()), is_told] { *to = is_told ? *from : -2; });
+  }
+
+ private:
+  std::optional<GpuPlace> place_;
+};
+
+struct OnHost final : Handler { // with its parameters there is no GPU body
+  Input<Tensor> in{*this, "in"};
+  Output<Tensor> out{*this, "out", like(in)};
+  void probe(Facts& facts) override { facts.no_gpu_body(); }
+  void process(Tick& tick, Cpu&) { *fresh(out, tick) = number(in(tick)); }
+  void process(Tick&, Cuda&) { throw std::logic_error("it has none"); }
+};
+
 struct FailsOnDevice final : Handler {
   Input<Tensor> in{*this, "in"};
   Output<Tensor> out{*this, "out", like(in)};
@@ -142,7 +167,7 @@ const mr_plugin& plugin() {
       type<Index>("q.index"), type<Add>("q.add"),     type<Pair>("q.pair"),           type<InPlace>("q.paint"),
       type<Odd>("q.odd"),     type<Pass>("q.pass"),   type<FailsOnDevice>("q.fails"), type<Few>("q.few"),
       type<Total>("q.total"), type<Heavy>("q.heavy"), type<Gate>("q.gate"),           type<Meets>("q.meets"),
-      type<Drop>("q.drop")};
+      type<Drop>("q.drop"),   type<Held>("q.held"),   type<OnHost>("q.onhost")};
   static const mr_plugin table = {sizeof(mr_plugin), MR_ABI_VERSION, "q", "1", types, std::size(types), 0};
   return table;
 }
@@ -179,6 +204,18 @@ TEST_CASE("4.5: a captured chain gives on each tick what the host gives, and is 
     CHECK(device.size() == 40);
     CHECK(device == seen_by(chain(middle), on_host(), "q"));
   }
+}
+
+TEST_CASE("4.3: a handler is told when it starts on which stream and in which memory its GPU body works") {
+  const std::vector<Seen> device = seen_by(chain({"held"}), on_device(), "q");
+  CHECK(device.size() == 40);
+  CHECK(device == seen_by(chain({"held"}), on_host(), "q"));
+}
+
+TEST_CASE("5.1: a handler whose parameters leave it no GPU body runs on the host") {
+  const std::vector<Seen> seen = seen_by(chain({"add", "onhost", "add"}), on_device(), "q");
+  CHECK(seen.size() == 40);
+  CHECK(seen == seen_by(chain({"add", "onhost", "add"}), on_host(), "q"));
 }
 
 TEST_CASE("4.5: where it cannot be captured, a region runs on streams and says why") {

@@ -240,7 +240,8 @@ typedef struct mr_facts {
   /* 1: the calls of this source wait for something outside, such as the writer of a pipe; like MR_TRAIT_BLOCKING, but
      for this instance alone. */
   uint32_t waits;
-  uint32_t reserved;
+  /* 1: with these parameters there is no GPU body. A simulated device may still run the CPU body. */
+  uint32_t no_gpu_body;
   /* The unit of this source's times, in seconds: a container rounds the time of each value to a multiple of it, such as
      1/1000 s in Matroska. time_num 0: unknown, the times are right to the nanosecond. */
   int64_t time_num, time_den;
@@ -430,6 +431,14 @@ typedef struct mr_block {
   uint64_t token;    /* for the runtime: identifies the block */
 } mr_block;
 
+/* The stream and the memory of a GPU body. */
+typedef struct mr_gpu {
+  uint32_t size;
+  uint32_t reserved;
+  void* native_stream; /* a cudaStream_t */
+  void* scratch;       /* in device memory: mr_declaration.scratch_bytes; null if they are 0 */
+} mr_gpu;
+
 /* The kinds of faults that have an error code of their own: the number is the code, so 906 is printed as MR0906. */
 enum {
   MR_FAULT_NONE = 0, /* the code of the function that failed */
@@ -494,6 +503,9 @@ struct mr_host {
   /* As fail, for a fault of one of the kinds MR_FAULT_*. A number that the runtime does not know is MR_FAULT_NONE. The
    * table of a runtime without this function ends before it, as `size` says; a plugin then calls fail. */
   void (*fail_as)(void* instance, uint32_t fault, const char* sentence);
+  /* Fills in where the GPU body of this handler runs. It is the same from the call of start until stop has returned.
+   * MR_ERROR if another body runs, or none; no sentence is set. A table may end before it, as with fail_as. */
+  mr_status (*find_gpu)(void* instance, mr_gpu* gpu);
 };
 
 /* ---- a handler type and a plugin -------------------------------------------------------------------------- */

@@ -36,6 +36,8 @@ struct Facts {
   }
   // The source cannot be slowed: a camera.
   void live() { raw->live = 1; }
+  // With these parameters there is no GPU body.
+  void no_gpu_body() { raw->no_gpu_body = 1; }
   // Calls of this source wait for something outside, such as the writer of a pipe. So it gets a thread of its own.
   void waits() { raw->waits = 1; }
   // The number of ticks until the end; -1: unknown.

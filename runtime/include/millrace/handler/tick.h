@@ -90,6 +90,13 @@ struct Cuda {
   }
 };
 
+// The stream and the memory of a handler's GPU body; see Handler::gpu().
+struct GpuPlace {
+  void* stream = nullptr;  // a cudaStream_t
+  void* scratch = nullptr; // in device memory; needs_scratch() said its size
+  uint64_t scratch_bytes = 0;
+};
+
 } // namespace v1
 } // namespace millrace
 #pragma GCC visibility pop

@@ -41,7 +41,7 @@ class TableTest {
   explicit TableTest(const mr_handler_type& type, std::initializer_list<Setting> settings = {}) : type_(type) {
     host_ = {sizeof(mr_host), MR_ABI_VERSION, &allocate, &modify, &adopt,         &defer,     &publish,
              &fail,           &log,           &now,      &borrow, &give_borrowed, &give_back, &count,
-             &allocate_items, &fail_item,     &fail_as};
+             &allocate_items, &fail_item,     &fail_as,  nullptr};
     const bool created = type_.create(&host_, this, &self_, &declaration_) == MR_OK;
     if (!created) throw std::runtime_error(error().empty() ? "the constructor failed" : error());
     entries_.resize(declaration_->port_count);
