@@ -48,6 +48,13 @@ struct Numbers {
   friend bool operator==(const Numbers&, const Numbers&) = default;
 };
 
+// A stream of a GPU and memory there, for one network.
+struct GpuMemory {
+  void* stream = nullptr; // a cudaStream_t
+  void* memory = nullptr; // on the same GPU, for this network alone
+  uint64_t bytes = 0;
+};
+
 // A network that is ready to compute. One thread calls it at a time; interrupt() comes from any thread.
 class Network {
  public:
@@ -66,10 +73,26 @@ class Network {
   // Ends every later run() until resume(), and one that is under way where the engine can.
   virtual void interrupt() = 0;
   virtual void resume() = 0;
+
+  // True if the engine can compute this network on a GPU of this machine.
+  virtual bool has_gpu() const { return false; }
+  // The bytes of the weights; 0: not known.
+  virtual uint64_t weights_bytes() const { return 0; }
+  // The bytes of a GPU's memory that weights and work space take for inputs of these types and shapes. To learn them,
+  // the network computes on zeros there, in memory that nobody has planned. Only if has_gpu().
+  virtual uint64_t gpu_bytes(std::span<const Numbers> inputs) { return (void)inputs, 0; }
+  // The same network on a GPU, ready for inputs of these types and shapes. Its run() takes numbers in that GPU's
+  // memory, enqueues the work on the stream and returns. Only if has_gpu(), and after output_shapes().
+  virtual std::unique_ptr<Network> to_gpu(const GpuMemory& gpu, std::span<const Numbers> inputs) {
+    return (void)gpu, (void)inputs, nullptr;
+  }
+  // The most bytes of GpuMemory that were in use so far.
+  virtual uint64_t gpu_bytes_used() const { return 0; }
 };
 
 struct LoadOptions {
   int threads = 1;                              // that compute one call, the caller among them
+  DType dtype{};                                // the weights' element type; 0 bits: the file's
   std::function<void(const std::string&)> warn; // receives sentences for the log during the load
 };
 
@@ -80,6 +103,6 @@ struct Engine {
   // Throws EngineError or std::runtime_error if the file cannot be opened, in the engine's words.
   std::unique_ptr<Network> (*load)(const std::string& path, const LoadOptions& options);
 };
-constexpr uint32_t kEngineWord = 2;
+constexpr uint32_t kEngineWord = 3;
 
 } // namespace millrace::model

@@ -8,6 +8,7 @@
 #include <filesystem>
 #include <memory>
 #include <new>
+#include <optional>
 #include <set>
 #include <string>
 #include <vector>
@@ -46,12 +47,18 @@ Input and output are memory of the plan, so nothing is copied, except the output
 makes them in its own memory. `threads` of the engine compute one call, the calling worker among
 them. libtorch has one such number for the process: the first network's holds, and a second is a
 warning. A run that ends early stops ONNX Runtime within a call, and waits for a call of libtorch.
-Networks compute on the CPU so far.
+
+On a GPU libtorch computes, if it has CUDA, tensor by tensor, and with a stream and a submitting
+thread of its own. Weights and work space lie in memory that the plan counts: `memory`, else what
+an earlier run has seen, which network_shapes.txt keeps, else the weights and 512 MiB. A network
+that needs more is refused when the run begins, with the number that it needs. `dtype` turns a
+TorchScript network's weights into another type, and the tensors that come are of that type then.
 
     test.pattern ! image.patches ! model.run name=n path=media/models/ch_PP-OCRv4_det_infer.onnx ; n.tensor ! null.sink
 )"[1];
 
 using Shape = std::vector<int64_t>;
+constexpr uint64_t kMiB = 1 << 20;
 
 std::string tensors(size_t count) { return count == 1 ? "1 tensor" : std::to_string(count) + " tensors"; }
 
@@ -131,9 +138,15 @@ bool fits(const Shape& given, const Shape& wanted) {
 
 class Run final : public Handler {
  public:
-  Run() { items(MR_ITEMS_MAX); }
+  Run() {
+    items(MR_ITEMS_MAX);
+    host_heavy();
+  }
 
-  void probe(Facts&) override { open(); }
+  void probe(Facts& facts) override {
+    open();
+    if (!network_->has_gpu()) facts.no_gpu_body();
+  }
 
   void configure(const Formats& formats) override {
     open();
@@ -144,6 +157,7 @@ class Run final : public Handler {
     if (made_.empty() || given != item_inputs_) {
       made_ = shapes_for(given);
       item_inputs_ = given;
+      needs_scratch(network_->has_gpu() ? gpu_bytes() : 0);
     }
     choose_outputs();
     batches_ = wanted.size() == 1 && has_open_rows(wanted[0]) &&
@@ -169,6 +183,11 @@ class Run final : public Handler {
   void start() override {
     open();
     network_->resume();
+    if (const std::optional<GpuPlace> place = gpu()) move_to(*place);
+  }
+  void stop() override {
+    if (on_gpu_) count("gpu_bytes_used", static_cast<int64_t>(on_gpu_->gpu_bytes_used()));
+    on_gpu_.reset();
   }
   void interrupt() override {
     if (Network* const network = opened_) network->interrupt();
@@ -184,18 +203,28 @@ class Run final : public Handler {
       in[0].data = const_cast<uint8_t*>(fed_[0]->all(all).data());
       for (std::vector<Numbers>* side : {&in, &out})
         for (Numbers& numbers : *side) numbers.shape[0] *= all.size();
-      return compute(in, out);
+      return compute(*network_, in, out);
     }
     for (Tick& item : all) {
-      const auto is_empty = [&](const Input<Tensor>* input) { return input->connected() && !input->present(item); };
-      if (std::any_of(inputs_.begin(), inputs_.end(), is_empty)) {
-        for (size_t o = 0; o < chosen_.size(); ++o) outputs_[o]->withdraw(item);
+      if (has_all_inputs(item)) {
+        point_at_inputs(item, in);
+        compute(*network_, in, out);
       } else {
-        for (size_t i = 0; i < in.size(); ++i) in[i].data = const_cast<uint8_t*>((*fed_[i])(item).data());
-        compute(in, out);
+        for (size_t o = 0; o < chosen_.size(); ++o) outputs_[o]->withdraw(item);
       }
       for (Numbers& numbers : out) numbers.data = static_cast<uint8_t*>(numbers.data) + numbers.bytes();
     }
+  }
+
+  void process(Tick& tick, Cuda&) {
+    if (!has_all_inputs(tick)) return;
+    std::vector<Numbers> in = item_inputs_, out;
+    point_at_inputs(tick, in);
+    for (size_t o = 0; o < chosen_.size(); ++o) {
+      const DType dtype = network_->outputs()[chosen_[o]].dtype;
+      out.push_back({outputs_[o]->allocate(tick, dtype, item_outputs_[o]).data(), dtype, item_outputs_[o]});
+    }
+    compute(*on_gpu_, in, out);
   }
 
  private:
@@ -218,9 +247,17 @@ class Run final : public Handler {
     }
   }
 
-  void compute(const std::vector<Numbers>& in, const std::vector<Numbers>& out) {
+  bool has_all_inputs(const Tick& tick) const {
+    const auto is_empty = [&](const Input<Tensor>* input) { return input->connected() && !input->present(tick); };
+    return std::none_of(inputs_.begin(), inputs_.end(), is_empty);
+  }
+  void point_at_inputs(const Tick& tick, std::vector<Numbers>& in) const {
+    for (size_t i = 0; i < in.size(); ++i) in[i].data = const_cast<uint8_t*>((*fed_[i])(tick).data());
+  }
+
+  void compute(Network& network, const std::vector<Numbers>& in, const std::vector<Numbers>& out) {
     try {
-      network_->run(in, chosen_, out);
+      network.run(in, chosen_, out);
     } catch (...) {
       in_engine(MR_FAULT_MODEL_CALL, "", " (" + *path_ + " on " + words_of(in) + ")", [] { throw; });
     }
@@ -234,9 +271,52 @@ class Run final : public Handler {
     const Engine& engine = find_engine(*engine_, *path_);
     const auto warn = [this](const std::string& sentence) { log(MR_LOG_WARNING, sentence); };
     in_engine(MR_FAULT_MODEL_FILE, "'" + *path_ + "': ", "", [&] {
-      network_ = engine.load(*path_, {static_cast<int>(*threads_), warn});
+      network_ = engine.load(*path_, {static_cast<int>(*threads_), weights(), warn});
     });
     opened_ = network_.get();
+  }
+
+  // The element type that `dtype` says; 0 bits: the file's.
+  DType weights() const {
+    if (*dtype_ == "f32") return dtype_of<float>();
+    if (*dtype_ == "f16") return dtype_of<Float16>();
+    return *dtype_ == "bf16" ? dtype_of<BFloat16>() : DType{0, 0, 0};
+  }
+
+  // The bytes of a GPU's memory to plan: as `memory` says, as an earlier run has seen, or by a guess.
+  uint64_t gpu_bytes() const {
+    constexpr uint64_t kWorkSpaceGuess = 512 * kMiB;
+    if (*memory_ > 0) return static_cast<uint64_t>(*memory_) * kMiB;
+    const std::string file = path_of_shapes();
+    const KeptShapes kept = file.empty() ? KeptShapes{} : find_shapes(file, key_of_gpu_bytes());
+    if (!kept.outputs || kept.outputs->size() != 1 || kept.outputs->front().size() != 1)
+      return network_->weights_bytes() + kWorkSpaceGuess;
+    const auto seen = static_cast<uint64_t>(kept.outputs->front().front());
+    return seen + seen / 8; // an engine chooses its ways anew each time
+  }
+  void keep_gpu_bytes(uint64_t bytes) const {
+    if (const std::string file = path_of_shapes(); !file.empty())
+      keep_shapes(file, key_of_gpu_bytes(), {{static_cast<int64_t>(bytes)}});
+  }
+  std::string key_of_gpu_bytes() const {
+    return key_of_shapes(*path_, shapes_of(item_inputs_)) + " weights as " + *dtype_ + ", bytes on a GPU";
+  }
+
+  void move_to(const GpuPlace& place) {
+    in_engine(MR_FAULT_MODEL_CALL, *path_ + " on a GPU: ", "", [&] {
+      try {
+        on_gpu_ = network_->to_gpu({place.stream, place.scratch, place.scratch_bytes}, item_inputs_);
+      } catch (const EngineError& why) {
+        if (why.fault() != MR_FAULT_MODEL_MEMORY) throw;
+        const uint64_t needed = network_->gpu_bytes(item_inputs_);
+        keep_gpu_bytes(needed);
+        const std::string mib = std::to_string(needed / kMiB + 1);
+        throw EngineError(MR_FAULT_MODEL_MEMORY,
+                          "it needs " + mib + " MiB, and the plan has " + std::to_string(place.scratch_bytes / kMiB) +
+                              (*memory_ > 0 ? "" : "; another run plans what was found now") + "\ntry: memory=" + mib);
+      }
+    });
+    keep_gpu_bytes(on_gpu_->gpu_bytes_used());
   }
 
   // True if the file tells what goes in, and leaves shapes of what comes out open.
@@ -367,6 +447,11 @@ class Run final : public Handler {
   Param<std::string> engine_{*this, "engine", "auto", "opens the file; auto: as its ending says",
                              choices({"auto", "onnx", "torch"})};
   Param<int64_t> threads_{*this, "threads", 1, "compute one call", range(1, 1024)};
+  Param<int64_t> memory_{
+      *this,      "memory", 0, "of a GPU, for weights and work space; 0: as an earlier run has seen", range(0, 1 << 20),
+      unit("MiB")};
+  Param<std::string> dtype_{*this, "dtype", "file", "element type of a TorchScript network's weights",
+                            choices({"file", "f32", "f16", "bf16"})};
   Param<std::string> input_names_{*this, "input_names", "",
                                   "names of the network's inputs, with commas; empty: all, in order"};
   Param<std::string> output_names_{*this, "outputs", "",
@@ -375,6 +460,7 @@ class Run final : public Handler {
   const std::array<const Input<Tensor>*, 3> inputs_ = {&in_, &in2_, &in3_};
   const std::array<const Output<Tensor>*, 4> outputs_ = {&out_, &out2_, &out3_, &out4_};
   std::unique_ptr<Network> network_;
+  std::unique_ptr<Network> on_gpu_;        // the same, from start() to stop() if the GPU body runs
   std::atomic<Network*> opened_ = nullptr; // for interrupt(), which comes from any thread
   std::vector<const Input<Tensor>*> fed_;  // by input of the network
   std::vector<uint32_t> chosen_;           // outputs of the network

@@ -46,6 +46,9 @@ std::vector<int64_t> shape_of(const Library& library, const ShapeInfo* info) {
 class OnnxNetwork final : public Network {
  public:
   OnnxNetwork(const std::string& path, const LoadOptions& load) : library_(Library::instance()) {
+    if (load.dtype.bits > 0)
+      throw EngineError(MR_FAULT_MODEL_TYPE, "dtype converts the weights of TorchScript networks alone; ONNX Runtime " +
+                                                 std::string("computes with those of the file"));
     Owned<SessionOptions, ReleaseSessionOptions> options;
     library_.call<CreateSessionOptions>(options.place());
     library_.call<SetIntraOpNumThreads>(options.get(), load.threads);

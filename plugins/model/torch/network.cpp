@@ -1,4 +1,4 @@
-// Computes TorchScript files by libtorch on the CPU.
+// Computes TorchScript files by libtorch, on the CPU or on a GPU.
 #include <ATen/Parallel.h>
 #include <caffe2/serialize/inline_container.h>
 #include <torch/script.h>
@@ -9,6 +9,7 @@
 #include <stdexcept>
 
 #include "plugins/model/engine.h"
+#include "plugins/model/torch/gpu.h"
 
 namespace millrace::model::libtorch {
 namespace {
@@ -37,9 +38,11 @@ DType ours_of(const at::Tensor& tensor, const std::string& name) {
                                               ", and tensors here hold whole or floating-point numbers");
 }
 
-// A tensor over memory of the caller. Outside of inference mode, so that it counts what is written into it.
-at::Tensor over(const Numbers& numbers) {
-  return at::from_blob(numbers.data, numbers.shape, at::TensorOptions().dtype(theirs_of(numbers.dtype)));
+// A tensor over memory of the caller on that device. Outside of inference mode, so that it counts what is written into
+// it.
+at::Tensor over(const Numbers& numbers, c10::Device device) {
+  const at::TensorOptions options = at::TensorOptions().dtype(theirs_of(numbers.dtype)).device(device);
+  return at::from_blob(numbers.data, numbers.shape, options);
 }
 
 // The words of libtorch without its traces: of a fault within a network only the last line says what is wrong.
@@ -57,8 +60,13 @@ template <class Call>
 auto guarded(const Call& call) {
   try {
     return call();
+  } catch (const EngineError&) {
+    throw;
   } catch (const std::exception& error) {
-    throw std::runtime_error(words_of(error));
+    const std::string words = words_of(error);
+    // A call within the network leaves only the words.
+    if (words.find("out of memory") != std::string::npos) throw EngineError(MR_FAULT_MODEL_MEMORY, words);
+    throw std::runtime_error(words);
   }
 }
 
@@ -103,15 +111,10 @@ void set_threads(const LoadOptions& options) {
 
 class TorchNetwork final : public Network {
  public:
-  TorchNetwork(const std::string& path, const LoadOptions& options) {
+  TorchNetwork(const std::string& path, const LoadOptions& options) : path_(path), options_(options) {
     check_kind(path);
     set_threads(options);
-    guarded([&] { module_ = torch::jit::load(path, at::kCPU); });
-    if (!module_.find_method("forward")) throw std::runtime_error("the network has no method `forward`");
-    guarded([&] {
-      module_.eval();
-      module_ = torch::jit::freeze(module_);
-    });
+    load();
     for (const c10::Argument& argument : module_.get_method("forward").function().getSchema().arguments()) {
       if (argument.name() == "self" || argument.default_value()) continue;
       if (!argument.type()->isSubtypeOf(*c10::TensorType::get()))
@@ -119,6 +122,20 @@ class TorchNetwork final : public Network {
                                                     argument.type()->repr_str() + ", and inputs are tensors");
       inputs_.push_back({argument.name(), {}, {}, false});
     }
+  }
+
+  // Another network on a GPU, of which it takes what was learnt of the file.
+  TorchNetwork(const TorchNetwork& other, const GpuMemory& gpu, std::span<const Numbers> inputs)
+      : path_(other.path_),
+        options_(other.options_),
+        gpu_(make_gpu(gpu)),
+        inputs_(other.inputs_),
+        outputs_(other.outputs_),
+        writes_inputs_(other.writes_inputs_) {
+    within([&] {
+      load();
+      warm_up(inputs);
+    });
   }
 
   const std::vector<PortInfo>& inputs() const override { return inputs_; }
@@ -148,8 +165,77 @@ class TorchNetwork final : public Network {
 
   void run(std::span<const Numbers> inputs, std::span<const uint32_t> indices,
            std::span<const Numbers> outputs) override {
+    within([&] { run_here(inputs, indices, outputs); });
+  }
+
+  void interrupt() override { is_interrupted_ = true; }
+  void resume() override { is_interrupted_ = false; }
+
+  bool has_gpu() const override { return libtorch::has_gpu(); }
+  uint64_t weights_bytes() const override { return weights_bytes_; }
+
+  uint64_t gpu_bytes(std::span<const Numbers> inputs) override {
+    return guarded([&] { return TorchNetwork(*this, GpuMemory{}, inputs).gpu_bytes_used(); });
+  }
+
+  std::unique_ptr<Network> to_gpu(const GpuMemory& gpu, std::span<const Numbers> inputs) override {
+    return guarded([&] { return std::make_unique<TorchNetwork>(*this, gpu, inputs); });
+  }
+
+  uint64_t gpu_bytes_used() const override { return gpu_->bytes_used(); }
+
+ private:
+  struct Named {
+    std::string name;
+    at::Tensor tensor;
+  };
+
+  c10::Device device() const { return gpu_ ? gpu_->device() : c10::Device(c10::DeviceType::CPU); }
+
+  // Calls the function where the network is.
+  template <class Call>
+  void within(const Call& call) {
+    gpu_ ? gpu_->within(call) : call();
+  }
+
+  void load() {
+    guarded([&] { module_ = torch::jit::load(path_, device()); });
+    if (!module_.find_method("forward")) throw std::runtime_error("the network has no method `forward`");
+    guarded([&] {
+      module_.eval();
+      convert_weights();
+      module_ = torch::jit::freeze(module_);
+    });
+  }
+
+  // To the element type of the options, and counts them.
+  void convert_weights() {
+    const auto convert = [&](const at::Tensor& weights) {
+      if (options_.dtype.bits > 0 && weights.is_floating_point())
+        weights.set_data(weights.to(theirs_of(options_.dtype)));
+      weights_bytes_ += weights.nbytes();
+    };
+    weights_bytes_ = 0;
+    for (const at::Tensor& weights : module_.parameters()) convert(weights);
+    for (const at::Tensor& weights : module_.buffers()) convert(weights);
+  }
+
+  // The first calls of a network compile parts of it, and each thread that computes has some memory of its own: what
+  // this thread has of that is for the one that calls run().
+  void warm_up(std::span<const Numbers> inputs) {
+    constexpr int kCalls = 3;
+    std::vector<at::Tensor> zeros;
+    for (const Numbers& input : inputs)
+      zeros.push_back(
+          guarded([&] { return at::zeros(input.shape, at::TensorOptions(theirs_of(input.dtype)).device(device())); }));
+    for (int call = 0; call < kCalls; ++call) compute(zeros);
+    gpu_->end_thread();
+  }
+
+  void run_here(std::span<const Numbers> inputs, std::span<const uint32_t> indices, std::span<const Numbers> outputs) {
+    const auto here = [this](const Numbers& numbers) { return over(numbers, device()); };
     std::vector<at::Tensor> given;
-    for (const Numbers& input : inputs) given.push_back(writes_inputs_ ? over(input).clone() : over(input));
+    for (const Numbers& input : inputs) given.push_back(writes_inputs_ ? here(input).clone() : here(input));
     const std::vector<Named> made = compute(given);
     for (size_t i = 0; !writes_inputs_ && i < given.size(); ++i)
       if (given[i]._version() > 0)
@@ -164,19 +250,10 @@ class TorchNetwork final : public Network {
       const std::string& name = outputs_[indices[i]].name;
       if (tensor.sizes() != outputs[i].shape || ours_of(tensor, name) != outputs[i].dtype)
         throw std::runtime_error("'" + name + "' of the network is " + words_of(tensor) + ", and was " +
-                                 words_of(over(outputs[i])) + " when the plan was made");
-      guarded([&] { return over(outputs[i]).copy_(tensor); });
+                                 words_of(here(outputs[i])) + " when the plan was made");
+      guarded([&] { return here(outputs[i]).copy_(tensor, /*non_blocking=*/true); });
     }
   }
-
-  void interrupt() override { is_interrupted_ = true; }
-  void resume() override { is_interrupted_ = false; }
-
- private:
-  struct Named {
-    std::string name;
-    at::Tensor tensor;
-  };
 
   static std::string words_of(const at::Tensor& tensor) {
     std::string words;
@@ -240,7 +317,11 @@ class TorchNetwork final : public Network {
     }
   }
 
+  const std::string path_;
+  const LoadOptions options_;
+  const std::unique_ptr<Gpu> gpu_; // null: on the CPU. Before the module, whose weights are in its memory.
   torch::jit::Module module_;
+  uint64_t weights_bytes_ = 0;
   std::vector<PortInfo> inputs_, outputs_;
   bool writes_inputs_ = false; // they are copied for it
   std::atomic<bool> is_interrupted_ = false;
