@@ -158,11 +158,13 @@ class Run final : public Handler {
       made_ = shapes_for(given);
       item_inputs_ = given;
       needs_scratch(network_->has_gpu() ? gpu_bytes() : 0);
+      takes_host_memory(network_->weights_bytes());
     }
     choose_outputs();
     batches_ = wanted.size() == 1 && has_open_rows(wanted[0]) &&
                std::all_of(chosen_.begin(), chosen_.end(),
                            [&](uint32_t index) { return has_open_rows(network_->outputs()[index]); });
+    if (!batches_) log(MR_LOG_INFO, "it is called tensor by tensor: " + why_alone());
     item_outputs_.clear();
     for (size_t o = 0; o < outputs_.size(); ++o) {
       if (o >= chosen_.size()) { // nothing is connected there, and a plan knows the size of every output
@@ -232,6 +234,14 @@ class Run final : public Handler {
     return !port.is_told || (!port.shape.empty() && port.shape[0] == kOpen);
   }
 
+  // Why several tensors do not go through the network in one call.
+  std::string why_alone() const {
+    const std::vector<PortInfo>& inputs = network_->inputs();
+    if (inputs.size() != 1) return *path_ + " has several inputs";
+    if (!inputs[0].is_told) return *path_ + " computes two at once otherwise than each alone";
+    return *path_ + " fixes the first dimension of what goes in or comes out";
+  }
+
   // Calls the engine. What it throws becomes a CodedError with its words between these; `fault` is that of faults of no
   // known kind.
   template <class Call>
@@ -271,7 +281,7 @@ class Run final : public Handler {
     const Engine& engine = find_engine(*engine_, *path_);
     const auto warn = [this](const std::string& sentence) { log(MR_LOG_WARNING, sentence); };
     in_engine(MR_FAULT_MODEL_FILE, "'" + *path_ + "': ", "", [&] {
-      network_ = engine.load(*path_, {static_cast<int>(*threads_), weights(), warn});
+      network_ = engine.load(*path_, {static_cast<int>(std::max<int64_t>(*threads_, 1)), weights(), warn});
     });
     opened_ = network_.get();
   }
@@ -446,7 +456,8 @@ class Run final : public Handler {
   Param<std::string> path_{*this, "path", "", "the file of the network", required, reads_path};
   Param<std::string> engine_{*this, "engine", "auto", "opens the file; auto: as its ending says",
                              choices({"auto", "onnx", "torch"})};
-  Param<int64_t> threads_{*this, "threads", 1, "compute one call", range(1, 1024)};
+  Param<int64_t> threads_{*this,          "threads",     0, "compute one call; 0: a share of the run's",
+                          range(0, 1024), counts_threads};
   Param<int64_t> memory_{
       *this,      "memory", 0, "of a GPU, for weights and work space; 0: as an earlier run has seen", range(0, 1 << 20),
       unit("MiB")};

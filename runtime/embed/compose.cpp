@@ -20,10 +20,12 @@
 #include "graph/unfold.h"
 #include "observe/error_codes.h"
 #include "observe/log.h"
+#include "observe/printable.h"
 #include "plan/choose_nodes.h"
 #include "plan/compile.h"
 #include "plan/make_stream.h"
 #include "plan/plan.h"
+#include "plan/share_threads.h"
 #include "plugin/registry.h"
 
 namespace millrace::embed {
@@ -89,9 +91,10 @@ uint64_t bytes_limit(const MachineFile& machine, const plan::Domain& domain) {
   return there == 0 ? allowed->second : std::min(there, allowed->second);
 }
 
-plan::Machine machine_of(const Choices& choices) {
+plan::Machine machine_of(const Choices& choices, const plan::SharedThreads& threads) {
   plan::Machine machine;
-  machine.workers = choices.threads ? choices.threads : std::max(1u, std::thread::hardware_concurrency());
+  machine.workers = threads.workers;
+  machine.library_threads = threads.of_libraries;
   machine.use(plan::domains_named(choices.domains));
   for (plan::Domain& domain : machine.domains) domain.bytes_limit = bytes_limit(choices.machine, domain);
   machine.hops = simulated_hops(choices.machine, choices.domains);
@@ -99,25 +102,37 @@ plan::Machine machine_of(const Choices& choices) {
   machine.hops.insert(machine.hops.end(), choices.machine.hops.begin(), choices.machine.hops.end());
   machine.bodies = choices.machine.bodies;
   machine.launches = choices.machine.launches;
-  if (!choices.saved.text.empty()) {
-    machine.workers = choices.saved.workers;
-    machine.bodies.clear(); // the saved plan says what handlers cost
-  }
+  if (!choices.saved.text.empty()) machine.bodies.clear(); // the saved plan says what handlers cost
   return machine;
 }
 
-plan::Prepared prepare(graph::Graph& graph, const plugin::Registry& registry, const mr_host& host,
-                       const Choices& choices) {
-  const auto runs_at = [&](const graph::Handler& handler) {
-    using enum plan::Runs;
+// Says which machine runs a handler; empty: all run here.
+std::function<plan::Runs(const graph::Handler&)> who_runs(const graph::Graph& graph, const plugin::Registry& registry,
+                                                          const Choices& choices) {
+  using enum plan::Runs;
+  if (choices.elsewhere) return [](const graph::Handler&) { return elsewhere; };
+  if (choices.node.empty()) return {};
+  return [&graph, &registry, &choices](const graph::Handler& handler) {
     if (!handler.node.empty()) return handler.node == choices.node ? here : elsewhere;
     const plugin::RegisteredType* const type = registry.find(handler.type);
     if (!type || plan::may_move(*type)) return perhaps_here;
     return graph::node_of(graph, handler) == choices.node ? here : elsewhere;
   };
-  std::function<plan::Runs(const graph::Handler&)> where;
-  if (!choices.node.empty()) where = runs_at;
-  if (choices.elsewhere) where = [](const graph::Handler&) { return plan::Runs::elsewhere; };
+}
+
+// A saved plan's threads are shared out as they were.
+plan::SharedThreads share_threads(graph::Graph& graph, const plugin::Registry& registry, const Choices& choices) {
+  uint32_t threads = choices.threads ? choices.threads : std::max(1u, std::thread::hardware_concurrency());
+  if (!choices.saved.text.empty()) threads = choices.saved.workers + choices.saved.library_threads;
+  const auto runs = who_runs(graph, registry, choices);
+  return plan::share_threads(graph, registry, threads, [&](const graph::Handler& handler) {
+    return !runs || runs(handler) != plan::Runs::elsewhere;
+  });
+}
+
+plan::Prepared prepare(graph::Graph& graph, const plugin::Registry& registry, const mr_host& host,
+                       const Choices& choices) {
+  const std::function<plan::Runs(const graph::Handler&)> where = who_runs(graph, registry, choices);
   const bool probe = choices.probe && choices.facts.empty();
   plan::Prepared prepared =
       plan::prepare(graph, registry, host, probe, choices.watch.get(), choices.kept, where, choices.confine.get());
@@ -260,8 +275,9 @@ Preparation::Preparation(graph::Graph graph, const plugin::Registry& registry, c
       confine_(choices.confine),
       written_(std::move(graph)),
       graph_(unfolded(written_, choices.kept)),
+      threads_(share_threads(graph_, registry, choices)),
       prepared_(prepare(graph_, registry, host, choices)),
-      machine_(machine_of(choices)),
+      machine_(machine_of(choices, threads_)),
       options_(options_of(choices)) {}
 
 plan::Options Preparation::options_of_node(uint32_t node) const {
@@ -283,7 +299,14 @@ plan::ChosenNodes Preparation::choose_nodes(const plan::Machine& joined, const p
 }
 
 plan::Plan Preparation::compile(const plan::Options& options) {
-  return plan::compile(graph_, prepared_, *registry_, *host_, machine_, options);
+  plan::Plan plan = plan::compile(graph_, prepared_, *registry_, *host_, machine_, options);
+  for (const auto& instance : prepared_.handlers.instances) {
+    if (!instance) continue; // another node has it
+    for (const plugin::Message& message : instance->messages())
+      if (!message.noted && (message.level == MR_LOG_INFO || message.level == MR_LOG_WARNING))
+        plan.said.push_back(instance->name() + ": " + printable(message.sentence));
+  }
+  return plan;
 }
 
 struct Composition::Parts {

@@ -14,6 +14,7 @@
 #include "plan/domain.h"
 #include "plan/machine.h"
 #include "plan/prepare.h"
+#include "plan/share_threads.h"
 
 namespace millrace::device {
 class Device;
@@ -118,6 +119,7 @@ class Preparation {
   std::shared_ptr<plugin::CallWatch> watch_;
   std::shared_ptr<const graph::Confine> confine_;
   graph::Graph written_, graph_;
+  plan::SharedThreads threads_;
   plan::Prepared prepared_;
   plan::Machine machine_;
   plan::Options options_;

@@ -52,6 +52,9 @@ SavedPlan parse_plan(const std::string& text) {
   SavedPlan saved;
   saved.text = text;
   saved.workers = static_cast<uint32_t>(kSavedPlan.whole(document, "workers", 1, 1024, "the file"));
+  if (document.contains("library_threads"))
+    saved.library_threads =
+        static_cast<uint32_t>(kSavedPlan.whole(document, "library_threads", 0, 1 << 20, "the file"));
   for (const json& domain : part(document, "domains", true)) {
     if (!domain.is_string()) kSavedPlan.refuse("domains", "has no names");
     saved.domains.push_back(domain.get<std::string>());

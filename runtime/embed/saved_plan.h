@@ -15,7 +15,7 @@ namespace millrace::embed {
 
 struct SavedPlan {
   std::string text; // "": none was given
-  uint32_t workers = 1;
+  uint32_t workers = 1, library_threads = 0;
   std::vector<std::string> domains;
   std::map<std::string, std::string> places; // by handler
   std::map<std::string, int64_t> costs_ns;   // by handler, for those on the host

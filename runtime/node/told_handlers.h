@@ -45,6 +45,7 @@ class ToldHandler final : public plugin::Answers {
   std::string error() const override { return error_; }
   int fault() const override { return fault_; }
   uint64_t scratch_bytes() const override { return live_ ? live_->scratch_bytes() : 0; }
+  uint64_t host_bytes() const override { return live_ ? live_->host_bytes() : 0; }
 
  private:
   friend class ToldHandlers;

@@ -15,6 +15,7 @@ namespace millrace::plan {
 
 struct Machine {
   uint32_t workers = 1;                              // threads to plan for
+  uint32_t library_threads = 0;                      // others, which handlers' libraries start (share_threads.h)
   std::map<std::string, uint32_t> workers_elsewhere; // by node, the threads of other nodes; a missing one has as many
   std::vector<Domain> domains = {{}};                // its host and those of other nodes, then devices
   std::vector<uint32_t> order = {0}; // indices of `domains` for handlers that are not pinned, in order of preference

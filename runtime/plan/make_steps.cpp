@@ -35,12 +35,14 @@ class HandlerSteps {
       }
       // A source on a device is called like any other body, and its clock counts its ticks for it.
       const bool asked = handler.is_source() && plan_.on_host(handler.domain);
-      const bool enqueues = plan_.domains[handler.domain].bodies == Bodies::enqueued;
+      const bool enqueues = plan_.domains[handler.domain].bodies == Bodies::enqueued,
+                 runs_on_host = plan_.on_host(handler.domain);
       HandlerStep called;
       called.handler = h;
       called.owes = all_.ticks_owed(h);
       if (enqueues) called.scratch_bytes = handler.answers->scratch_bytes();
-      if (handler.takes_items && plan_.on_host(handler.domain)) called.gathers = gathers_of(handler);
+      if (runs_on_host) called.scratch_bytes = handler.answers->host_bytes();
+      if (handler.takes_items && runs_on_host) called.gathers = gathers_of(handler);
       handler.step =
           all_.add_step(asked ? StepKind(SourceStep{called}) : StepKind(called), declared.name, handler.pace);
       Step& step = plan_.steps[handler.step];

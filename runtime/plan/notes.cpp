@@ -7,9 +7,18 @@
 
 namespace millrace::plan {
 
+namespace {
+
+void add_guesses(const Plan& plan, std::vector<std::string>& notes) {
+  if (plan.guessed) notes.push_back(note_of_guesses(plan));
+}
+
+} // namespace
+
 std::vector<std::string> all_notes(const Plan& plan) {
   std::vector<std::string> notes = plan.notes;
-  if (plan.guessed) notes.push_back(note_of_guesses(plan));
+  notes.insert(notes.end(), plan.said.begin(), plan.said.end());
+  add_guesses(plan, notes);
   return notes;
 }
 
@@ -33,7 +42,9 @@ std::vector<std::string> notes_by_template(const Plan& plan, const std::vector<s
 }
 
 std::vector<std::string> notes_of_run(const Plan& plan, bool verbose) {
-  return notes_by_template(plan, verbose ? all_notes(plan) : plan.notes);
+  std::vector<std::string> notes = plan.notes;
+  if (verbose) add_guesses(plan, notes);
+  return notes_by_template(plan, notes);
 }
 
 } // namespace millrace::plan

@@ -242,6 +242,7 @@ std::string note_of_guesses(const Plan& plan) {
 void partition(Draft& draft) {
   Plan& plan = draft.plan;
   plan.workers = std::max(1u, draft.machine.workers);
+  plan.library_threads = draft.machine.library_threads;
   Partition(plan, nullptr, nullptr).run();
   for (uint32_t p = 0; p < plan.paces.size(); ++p) plan.guessed = plan.guessed || guesses(plan, p);
 }

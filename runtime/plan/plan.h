@@ -141,9 +141,11 @@ struct Plan {
   std::vector<AccessPlan> accesses;
   std::vector<InsertedPlan> inserted;
   std::vector<std::string> notes;         // for the reader of a plan: "drop_oldest acts as block under free"
+  std::vector<std::string> said;          // by handlers while it was made: "net: its calls take one tensor"
   std::map<std::string, uint64_t> memory; // bytes by domain
   uint32_t workers = 1;                   // threads for segments without one of their own
   uint32_t threads = 1;                   // workers + named + blocking
+  uint32_t library_threads = 0;           // others, which handlers' libraries start
   double latency_us = 0;                  // predicted; 0: not known
   bool guessed = false; // segments were cut without knowing what all handlers cost: the run cuts them once more
 

@@ -223,6 +223,7 @@ std::string print_json(const Plan& plan) {
   }
   json["workers"] = plan.workers;
   json["threads"] = plan.threads;
+  if (plan.library_threads > 0) json["library_threads"] = plan.library_threads;
   json["domains"] = ordered_json::array();
   for (const Domain& domain : plan.domains) json["domains"].push_back(domain.name);
   json["clocks"] = clocks(plan);

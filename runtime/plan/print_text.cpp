@@ -80,9 +80,11 @@ class Printer {
 
   void heading() {
     const std::string streams = count_streams();
-    line(fmt::format("{}: {}{} {}, {} on {}", plan_.name.empty() ? "pipeline" : plan_.name, streams, handler_count(),
+    const std::string others =
+        plan_.library_threads > 0 ? fmt::format(", and {} of libraries", plan_.library_threads) : "";
+    line(fmt::format("{}: {}{} {}, {} on {}{}", plan_.name.empty() ? "pipeline" : plan_.name, streams, handler_count(),
                      count_of(plan_.edges.size(), "edge"), count_of(plan_.segments.size(), "segment"),
-                     count_of(plan_.threads, "thread")));
+                     count_of(plan_.threads, "thread"), others));
     latency();
   }
 
@@ -334,6 +336,9 @@ class Printer {
                                       : ring_words(named_.rings[r], folded.rows.size()) + rest(folded, rows, "; ");
         line(fmt::format("    {:<{}}  {}", name(folded), width, words));
       }
+      for (const Step& step : plan_.steps)
+        if (step.scratch_bytes() > 0 && &plan_.domains[step.domain] == &domain)
+          line(fmt::format("    {:<{}}  {}: what it works in", step.name, width, bytes_words(step.scratch_bytes())));
     }
   }
 

@@ -17,7 +17,7 @@ struct HandlerStep {
   uint32_t handler = kNone;   // index into Plan::handlers
   uint32_t owes = 0;          // ticks of its pace for which it may owe a firing: its pending ones and its gap
   bool on_value = false;      // reads a queue and requires nothing: fires if an input that `calls` has a value
-  uint64_t scratch_bytes = 0; // device memory that its GPU body works in
+  uint64_t scratch_bytes = 0; // that its GPU body works in; on the host, that its CPU body takes by itself
   // By input, if the handler takes several items a call: the bytes into which the rows of a dense input are gathered.
   std::vector<uint64_t> gathers;
 };

@@ -23,6 +23,8 @@ class Answers {
   virtual int fault() const = 0;
   // Bytes of device memory that its GPU body works in, with the formats of the last configure().
   virtual uint64_t scratch_bytes() const = 0;
+  // Bytes of host memory that its CPU body takes from the system, with the same formats.
+  virtual uint64_t host_bytes() const = 0;
 };
 
 } // namespace millrace::plugin

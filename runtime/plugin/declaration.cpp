@@ -250,6 +250,9 @@ void check_param(const mr_declaration& declared, uint32_t index, const Subject& 
                   who + " cuts paths, and is no string");
   subject.require(!(param.flags & MR_PARAM_DURATION) || param.type == MR_PARAM_FLOAT,
                   who + " is a duration, and no number of the type float");
+  subject.require(
+      !(param.flags & MR_PARAM_THREADS) || (param.type == MR_PARAM_INT && param.default_value.as.integer == 0),
+      who + " counts threads, and is no whole number whose default is 0");
   if (param.flags & MR_PARAM_HAS_RANGE)
     subject.require(!text && param.type != MR_PARAM_BOOL && param.min <= param.max,
                     who + " has a range that holds nothing, or is no number");

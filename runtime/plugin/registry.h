@@ -80,6 +80,7 @@ class Instance final : public Answers {
   void* self() const { return self_; }
   // Bytes of device memory that its GPU body works in, as set by its last configure().
   uint64_t scratch_bytes() const override { return declaration_->scratch_bytes; }
+  uint64_t host_bytes() const override { return uint64_t{declaration_->host_mib} << 20; }
   // The sentence of the last failure. mr_host.fail sets it, which a thread of the handler's own may call.
   std::string error() const override;
   int fault() const override;

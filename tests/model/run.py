@@ -177,12 +177,12 @@ handlers:
                 self.write(kind)
                 self.assertEqual(self.cameras(True), self.cameras(False))
 
-    def threads_of(self, chain):
-        """The threads of a run on one worker, once it has written some ticks of the chain's tensors."""
+    def threads_of(self, chain, threads):
+        """The threads of the process of a run that is given so many, once it has written some of the chain's tensors."""
         made = self.folder / "made.npy"
         made.unlink(missing_ok=True)
         known = {"MILLRACE_ONNXRUNTIME": str(ENGINE)} if ENGINE else {}
-        run = subprocess.Popen([MILLRACE, "run", "--quiet", "--threads", "1", f"test.pattern width=64 height=64 ! "
+        run = subprocess.Popen([MILLRACE, "run", "--quiet", "--threads", str(threads), f"test.pattern width=64 height=64 ! "
                                 f"image.patches width=64 height=64 ! {chain} tensor.to_npy path={made}"],
                                cwd=self.folder, stdin=subprocess.DEVNULL, env={**os.environ, **known})
         try:
@@ -193,10 +193,42 @@ handlers:
             run.terminate()
             run.wait(timeout=SECONDS_MAX)
 
-    def test_a_network_of_one_thread_starts_none_but_the_engines_own(self):
+    def test_no_more_threads_run_than_were_given_but_the_engines_own(self):
         self.write("blurred")
-        self.assertLessEqual(self.threads_of(f"model.run name=n path={self.net} ; n.tensor !"),
-                             self.threads_of("") + self.own_threads)
+        for threads, more in ((1, self.own_threads), (4, self.own_threads_of_several)):  # of four, one is the engine's
+            with self.subTest(threads):
+                self.assertLessEqual(self.threads_of(f"model.run name=n path={self.net} ; n.tensor !", threads),
+                                     self.threads_of("", threads) + more)
+
+    def plan(self, line, *arguments):
+        done = self.run_it("plan", "--json", *arguments, line)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        return json.loads(done.stdout)
+
+    def test_networks_share_the_threads_that_a_run_is_given_and_the_plan_counts_them(self):
+        self.write("scaled")
+        self.give()
+        for threads, more, workers, of_library in ((1, "", 1, 0), (2, "", 2, 0), (4, "", 3, 1), (16, "", 9, 7),
+                                                   (4, "threads=3", 2, 2)):
+            with self.subTest(threads=threads, more=more):
+                plan = self.plan(self.line(more=more), "--threads", str(threads))
+                self.assertEqual((plan["workers"], plan.get("library_threads", 0)), (workers, of_library))
+        said = self.run_it("plan", "--threads", "16", self.line()).stdout
+        self.assertRegex(said.splitlines()[0], "threads, and 7 of libraries$")
+        # Such a plan is made again as it was.
+        saved = self.folder / "plan.json"
+        saved.write_text(json.dumps(self.plan(self.line(), "--threads", "4")))
+        done = self.run_it("run", "--quiet", "--plan", saved, self.line())
+        self.assertEqual(done.returncode, 0, done.stderr)
+
+    def test_the_plan_says_that_a_network_is_called_tensor_by_tensor_and_why(self):
+        self.give()
+        for kind, said in (("scaled", False), ("one_row", True)):
+            self.write(kind)
+            notes = [note for note in self.plan(self.line())["notes"] if note.startswith("n: ")]
+            self.assertEqual(len(notes), said, notes)
+        self.assertRegex(notes[0], f"^n: it is called tensor by tensor: .*{self.net.name} {self.fixes}")
+        self.assertIn(notes[0], self.run_it("plan", self.line()).stdout)
 
     def test_two_networks_compute_at_the_same_time(self):
         self.write("scaled")
@@ -230,7 +262,8 @@ handlers:
 @unittest.skipUnless(ENGINE, NO_ONNX)
 class OnnxRuntime(Conformance, Suite):
     ending, engine, speaks = ".onnx", "onnx", "ONNX Runtime"
-    own_threads = 1  # of version 1.32; it sleeps
+    own_threads = own_threads_of_several = 1  # of version 1.32; it sleeps
+    fixes = "fixes the first dimension"
     no_network = ("ONNX Runtime: ", "ONNX Runtime: ")
 
     def write(self, kind, dtype="<f4", shape=()):
@@ -313,6 +346,8 @@ class OnnxRuntime(Conformance, Suite):
             done = self.run_it("run", "--quiet", self.line(), **machine)
             self.assertEqual(done.returncode, 0, done.stderr)
             self.assertIn(f"warning n: {kept} is damaged", done.stderr)
+            kept.write_text(text)
+            self.assertIn(f"n: {kept} is damaged", self.run_it("plan", self.line(), **machine).stdout)
             if not text.endswith("rubbish\n"):  # its sound line was enough
                 self.assertEqual(kept.read_text(), sound)
         # Too many outputs, or an extent that the file of the network contradicts: found anew.
@@ -392,7 +427,9 @@ handlers:
 @unittest.skipUnless(TORCH, NO_TORCH)
 class Libtorch(Conformance, Suite):
     ending, engine, speaks = ".pt", "torch", "libtorch"
-    own_threads = 0
+    # The thread that calls, for which a worker waits, and one of a pool that libtorch makes for other uses: it sleeps.
+    own_threads, own_threads_of_several = 0, 2
+    fixes = "computes two at once otherwise than each alone"
     no_network = ("it is no TorchScript file", "its archive is cut off or damaged")
     kinds = {
         "scaled": "return 2.0 * x + torch.tensor([1.0, 2.0, 3.0])",

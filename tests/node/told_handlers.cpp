@@ -95,6 +95,7 @@ TEST_CASE("a handler that was told has the declaration, the facts and the format
     CHECK(text_of(handler.accepts) == text_of(known.accepts));
     CHECK(handler.outputs.empty());
     CHECK(handler.answers->scratch_bytes() == 0);
+    CHECK(handler.answers->host_bytes() == 0);
   }
   CHECK(own.handler("boxes").facts.rate_num == 25);
   CHECK(own.handler("boxes").facts.tick_count == 9);

@@ -71,6 +71,20 @@ TEST_CASE("3.2: MR0404 suggests a range where fewer ticks in flight would fit, a
   CHECK(remedy(pair(0, 4), tiny) == "smaller values, or fewer handlers there");
 }
 
+TEST_CASE("3.2: host memory that a handler takes by itself is counted, printed and refused where it does not fit") {
+  constexpr uint64_t kTaken = 5 << 20;
+  const Pipeline pipeline("t.count ! p.weights name=net ! t.sink log=none");
+  const Planned planned(pipeline, machine_of(1));
+  CHECK(planned.memory("cpu") > kTaken);
+  CHECK(planned.text().find("net") != std::string::npos);
+  CHECK(planned.text().find("5.0 MiB: what it works in\n") != std::string::npos);
+  plan::Machine machine = machine_of(1);
+  machine.domains[0].bytes_limit = kTaken;
+  CHECK(refusal(pipeline, machine) == 404);
+  machine.domains[0].bytes_limit = planned.memory("cpu");
+  CHECK(refusal(pipeline, machine) == 0);
+}
+
 TEST_CASE("1.5: of several clocks the one with the most in flight is lowered first, none below its least") {
   Pipeline p;
   for (const char* name : {"left", "right"}) {

@@ -184,11 +184,13 @@ MR_FIELDS(Step, kind, name, pace, segment, domain, inputs, outputs, after, every
 [[maybe_unused]] void name_each_field(const Plan& plan) {
   [[maybe_unused]] const auto& [name, nodes, node, domains, types, handlers, edges, clocks, paces, steps, outputs,
                                 records, rings, channels, crossings, groups, segments, regions, transfers, accesses,
-                                inserted, notes, memory, workers, threads, latency_us, guessed] = plan;
+                                inserted, notes, said, memory, workers, threads, library_threads, latency_us, guessed] =
+      plan;
 }
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Plan, name, nodes, node, domains, types, handlers, edges, clocks, paces, steps,
                                    outputs, rings, channels, crossings, groups, segments, regions, transfers, accesses,
-                                   inserted, notes, memory, workers, threads, latency_us, guessed)
+                                   inserted, notes, said, memory, workers, threads, library_threads, latency_us,
+                                   guessed)
 
 } // namespace millrace::plan
 

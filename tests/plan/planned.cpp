@@ -144,6 +144,18 @@ struct Heavy final : Handler {
   Heavy() { host_heavy(); }
   void process(Tick&, Cpu&) {}
 };
+struct Weights final : Handler {
+  Input<Tensor> in{*this, "in"};
+  Output<Tensor> out{*this, "out", like(in)};
+  Weights() { takes_host_memory((5 << 20) - 1); }
+  void process(Tick&, Cpu&) {}
+};
+struct Library final : Handler { // whose calls several threads compute
+  Input<Tensor> in{*this, "in"};
+  Output<Tensor> out{*this, "out", like(in)};
+  Param<int64_t> threads{*this, "threads", 0, "compute a call", range(0, 64), counts_threads};
+  void process(Tick&, Cpu&) {}
+};
 struct HeavyRecorded final : Handler {
   Input<Tensor> in{*this, "in"};
   Output<Tensor> out{*this, "out", like(in)};
@@ -260,6 +272,8 @@ const mr_plugin& plan_plugin() {
       detail::Type<Blocking>::table("p.blocking", "", ""),
       detail::Type<Named>::table("p.named", "", ""),
       detail::Type<Heavy>::table("p.heavy", "", ""),
+      detail::Type<Weights>::table("p.weights", "", ""),
+      detail::Type<Library>::table("p.library", "", ""),
       detail::Type<HeavyRecorded>::table("p.heavyrecorded", "", ""),
       detail::Type<OnGpu>::table("p.ongpu", "", ""),
       detail::Type<GpuOutput>::table("p.gpuoutput", "", ""),

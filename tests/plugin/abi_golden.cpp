@@ -1,6 +1,6 @@
 // The layout of everything that crosses the plugin boundary, compared with a text file: a change that nobody meant does
-// not pass. One that somebody meant changes the file, and MR_ABI_VERSION too unless it only adds constants, or
-// functions at the end of mr_host that plugins do without.
+// not pass. One that somebody meant changes the file, and MR_ABI_VERSION too unless it only adds constants, functions
+// at the end of mr_host that plugins do without, or a meaning to a reserved field, which is 0 until then.
 #include "millrace/abi.h"
 
 #include <doctest/doctest.h>
@@ -175,7 +175,7 @@ std::string declaration_layout() {
   FIELD(mr_declaration, cost_hint_ns);
   FIELD(mr_declaration, scratch_bytes);
   FIELD(mr_declaration, items_max);
-  FIELD(mr_declaration, reserved);
+  FIELD(mr_declaration, host_mib);
   return text;
 }
 

@@ -1,5 +1,6 @@
 // Computes .onnx files by ONNX Runtime on the CPU, in memory of the caller.
 #include <algorithm>
+#include <filesystem>
 #include <stdexcept>
 
 #include "plugins/model/engine.h"
@@ -63,8 +64,11 @@ class OnnxNetwork final : public Network {
     inputs_ = ports<SessionGetInputCount, SessionGetInputTypeInfo, SessionGetInputName>();
     outputs_ = ports<SessionGetOutputCount, SessionGetOutputTypeInfo, SessionGetOutputName>();
     for (const PortInfo& input : inputs_) input_names_.push_back(input.name.c_str());
+    file_bytes_ = std::filesystem::file_size(path);
   }
 
+  // Nearly all of the file, if it has its weights within.
+  uint64_t weights_bytes() const override { return file_bytes_; }
   const std::vector<PortInfo>& inputs() const override { return inputs_; }
   const std::vector<PortInfo>& outputs() const override { return outputs_; }
 
@@ -155,6 +159,7 @@ class OnnxNetwork final : public Network {
   }
 
   const Library& library_;
+  uint64_t file_bytes_ = 0;
   Owned<Session, ReleaseSession> session_;
   Owned<RunOptions, ReleaseRunOptions> run_options_;
   Owned<MemoryInfo, ReleaseMemoryInfo> memory_;

@@ -6,9 +6,11 @@
 #include <atomic>
 #include <fstream>
 #include <mutex>
+#include <optional>
 #include <stdexcept>
 
 #include "plugins/model/engine.h"
+#include "plugins/model/torch/calling_thread.h"
 #include "plugins/model/torch/gpu.h"
 
 namespace millrace::model::libtorch {
@@ -113,8 +115,11 @@ class TorchNetwork final : public Network {
  public:
   TorchNetwork(const std::string& path, const LoadOptions& options) : path_(path), options_(options) {
     check_kind(path);
-    set_threads(options);
-    load();
+    if (options.threads > 1) caller_.emplace();
+    within([&] {
+      set_threads(options);
+      load();
+    });
     for (const c10::Argument& argument : module_.get_method("forward").function().getSchema().arguments()) {
       if (argument.name() == "self" || argument.default_value()) continue;
       if (!argument.type()->isSubtypeOf(*c10::TensorType::get()))
@@ -142,24 +147,8 @@ class TorchNetwork final : public Network {
   const std::vector<PortInfo>& outputs() const override { return outputs_; }
 
   std::vector<std::vector<int64_t>> output_shapes(std::span<const Numbers> inputs) override {
-    std::vector<at::Tensor> zeros;
-    std::vector<int64_t> writes; // so far, into each of them
-    for (const Numbers& input : inputs) {
-      const at::ScalarType type = theirs_of(input.dtype);
-      zeros.push_back(guarded([&] { return at::zeros(input.shape, type); }));
-      writes.push_back(zeros.back()._version());
-    }
-    const std::vector<Named> made = compute(zeros);
-    writes_inputs_ = false;
-    for (size_t i = 0; i < zeros.size(); ++i) writes_inputs_ = writes_inputs_ || zeros[i]._version() > writes[i];
-    outputs_.clear();
     std::vector<std::vector<int64_t>> shapes;
-    for (const Named& output : made) {
-      shapes.push_back(output.tensor.sizes().vec());
-      outputs_.push_back({output.name, ours_of(output.tensor, output.name), shapes.back()});
-    }
-    if (inputs.size() == 1 && pairs(inputs[0], made))
-      for (PortInfo& output : outputs_) output.shape[0] = kOpen;
+    within([&] { shapes = try_zeros(inputs); });
     return shapes;
   }
 
@@ -195,7 +184,8 @@ class TorchNetwork final : public Network {
   // Calls the function where the network is.
   template <class Call>
   void within(const Call& call) {
-    gpu_ ? gpu_->within(call) : call();
+    if (gpu_) return gpu_->within(call);
+    caller_ ? caller_->within(call) : call();
   }
 
   void load() {
@@ -230,6 +220,28 @@ class TorchNetwork final : public Network {
           guarded([&] { return at::zeros(input.shape, at::TensorOptions(theirs_of(input.dtype)).device(device())); }));
     for (int call = 0; call < kCalls; ++call) compute(zeros);
     gpu_->end_thread();
+  }
+
+  std::vector<std::vector<int64_t>> try_zeros(std::span<const Numbers> inputs) {
+    std::vector<at::Tensor> zeros;
+    std::vector<int64_t> writes; // so far, into each of them
+    for (const Numbers& input : inputs) {
+      const at::ScalarType type = theirs_of(input.dtype);
+      zeros.push_back(guarded([&] { return at::zeros(input.shape, type); }));
+      writes.push_back(zeros.back()._version());
+    }
+    const std::vector<Named> made = compute(zeros);
+    writes_inputs_ = false;
+    for (size_t i = 0; i < zeros.size(); ++i) writes_inputs_ = writes_inputs_ || zeros[i]._version() > writes[i];
+    outputs_.clear();
+    std::vector<std::vector<int64_t>> shapes;
+    for (const Named& output : made) {
+      shapes.push_back(output.tensor.sizes().vec());
+      outputs_.push_back({output.name, ours_of(output.tensor, output.name), shapes.back()});
+    }
+    if (inputs.size() == 1 && pairs(inputs[0], made))
+      for (PortInfo& output : outputs_) output.shape[0] = kOpen;
+    return shapes;
   }
 
   void run_here(std::span<const Numbers> inputs, std::span<const uint32_t> indices, std::span<const Numbers> outputs) {
@@ -319,7 +331,8 @@ class TorchNetwork final : public Network {
 
   const std::string path_;
   const LoadOptions options_;
-  const std::unique_ptr<Gpu> gpu_; // null: on the CPU. Before the module, whose weights are in its memory.
+  std::optional<CallingThread> caller_; // if several threads compute a call
+  const std::unique_ptr<Gpu> gpu_;      // null: on the CPU. Before the module, whose weights are in its memory.
   torch::jit::Module module_;
   uint64_t weights_bytes_ = 0;
   std::vector<PortInfo> inputs_, outputs_;

@@ -295,7 +295,10 @@ enum {
    * empty. "take-%03d.mp4" names the pieces. "take.mp4", which has no place for a number, becomes "take-000.mp4" and so
    * on. */
   MR_PARAM_IN_PIECES = 64u,
-  MR_PARAM_CUTS_PATHS = 128u /* string: if it is not empty, the paths with IN_PIECES are written in pieces */
+  MR_PARAM_CUTS_PATHS = 128u, /* string: if it is not empty, the paths with IN_PIECES are written in pieces */
+  /* int: how many threads compute one call, the caller among them; the handler's library starts the others. If the text
+   * gives none, or 0, the plan sets a share of the threads that the run was given. */
+  MR_PARAM_THREADS = 256u
 };
 
 typedef struct mr_param_value {
@@ -363,7 +366,9 @@ typedef struct mr_declaration {
   /* Bytes of device memory that the GPU body works in, kept from tick to tick; configure may set this. */
   uint64_t scratch_bytes;
   uint32_t items_max; /* the most items of a call of process_items, at most MR_ITEMS_MAX; 0: it has no such body */
-  uint32_t reserved;
+  /* MiB of host memory that the CPU body takes from the system, such as the weights of a network; configure may set
+   * this. The plan counts them. */
+  uint32_t host_mib;
 } mr_declaration;
 
 /* ---- a tick as a handler sees it -------------------------------------------------------------------------- */

@@ -1,6 +1,7 @@
 // The base class of handlers. The members of a derived class declare its ports and parameters here.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <deque>
@@ -147,6 +148,13 @@ class Handler {
   // Bytes of device memory for the GPU body alone, at Cuda::scratch(). The memory is not initialised, and it is kept
   // from tick to tick. Call it in the constructor or in configure().
   void needs_scratch(uint64_t bytes) { declaration_.scratch_bytes = bytes; }
+
+  // Bytes of host memory that the CPU body takes from the system by itself, for example through a library. The plan
+  // counts them, in whole MiB, and gives nothing. Call it in the constructor or in configure().
+  void takes_host_memory(uint64_t bytes) {
+    constexpr uint64_t kMiB = 1 << 20;
+    declaration_.host_mib = static_cast<uint32_t>(std::min<uint64_t>(bytes / kMiB + (bytes % kMiB > 0), UINT32_MAX));
+  }
 
   // Services of the runtime.
 

@@ -122,6 +122,11 @@ inline constexpr InPieces in_pieces{};
 struct CutsPaths {};
 inline constexpr CutsPaths cuts_paths{};
 
+// The parameter is how many threads compute one call, the caller among them; the handler's library starts the others.
+// The default is 0: then the plan sets a share of the threads that the run was given.
+struct CountsThreads {};
+inline constexpr CountsThreads counts_threads{};
+
 // The parameter is a number of seconds (a double). Its text may have a unit: 500ms, 5s, 10min, 2h.
 struct Seconds {};
 inline constexpr Seconds seconds{};

@@ -103,6 +103,9 @@ class Param {
   static void apply(detail::ParamData& data, CutsPaths) requires std::same_as<V, std::string> {
     data.param.flags |= MR_PARAM_CUTS_PATHS;
   }
+  static void apply(detail::ParamData& data, CountsThreads) requires std::same_as<V, int64_t> {
+    data.param.flags |= MR_PARAM_THREADS;
+  }
   static void apply(detail::ParamData& data, Seconds) requires std::same_as<V, double> {
     data.param.flags |= MR_PARAM_DURATION;
     data.param.unit = "s";

@@ -39,7 +39,7 @@ inline const mr_declaration* Handler::declare(uint32_t bodies) {
                   cost_hint_ns_,
                   declaration_.scratch_bytes,
                   items_max_,
-                  0};
+                  declaration_.host_mib};
   return &declaration_;
 }
 
