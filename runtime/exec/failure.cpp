@@ -6,6 +6,7 @@
 #include "exec/finish_step.h"
 #include "exec/run_log.h"
 #include "exec/run_state.h"
+#include "observe/error_codes.h"
 #include "plan/pace.h"
 #include "plan/plan.h"
 #include "plan/step.h"
@@ -111,12 +112,13 @@ void log_error(HandlerRun& step) { say(step, step.instance->take_error("process"
 
 bool is_in_a_call() { return plugin::under_way.look_up || Claim::here(); }
 
-void fail_outside_calls(HandlerRun& step, const std::string& sentence) {
+void fail_outside_calls(HandlerRun& step, const std::string& sentence, uint32_t fault) {
   step.life->errors.fetch_add(1, std::memory_order_relaxed);
   if (step.handler->on_error != graph::OnError::fail) return say(step, sentence);
   const PaceRun* pace = step.pace;
   while (pace->parent) pace = pace->parent;
-  step.run->fail(step, pace->admitted.load(std::memory_order_acquire), sentence);
+  step.run->fail(step, pace->admitted.load(std::memory_order_acquire), sentence,
+                 is_code_of_handlers(fault) ? static_cast<int>(fault) : 0);
 }
 
 } // namespace millrace::exec

@@ -35,7 +35,8 @@ bool is_up(HandlerRun& step);
 
 // True if this thread is inside a call of a handler. A handler's own thread never is.
 bool is_in_a_call();
-// Reports a failure that belongs to no call, so that the handler's policy has no tick to settle. Any thread.
-void fail_outside_calls(HandlerRun& step, const std::string& sentence);
+// Reports a failure that belongs to no call, so that the handler's policy has no tick to settle. `fault`: one of
+// MR_FAULT_*; another number is taken as MR_FAULT_NONE. Any thread.
+void fail_outside_calls(HandlerRun& step, const std::string& sentence, uint32_t fault);
 
 } // namespace millrace::exec

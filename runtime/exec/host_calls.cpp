@@ -230,7 +230,7 @@ void fail_as(void* instance, uint32_t fault, const char* sentence) {
   auto& handler = *static_cast<plugin::Instance*>(instance);
   auto* const step = static_cast<HandlerRun*>(handler.in_run);
   if (!step || is_in_a_call()) return handler.set_error(sentence, fault);
-  fail_outside_calls(*step, sentence);
+  fail_outside_calls(*step, sentence, fault);
 }
 
 void fail(void* instance, const char* sentence) { fail_as(instance, MR_FAULT_NONE, sentence); }

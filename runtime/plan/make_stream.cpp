@@ -10,6 +10,7 @@
 #include "plan/memory.h"
 #include "plan/paths.h"
 #include "plan/refusal.h"
+#include "plan/share_threads.h"
 #include "plan/step.h"
 #include "plugin/registry.h"
 
@@ -102,6 +103,7 @@ MadeStream make_stream(const graph::Graph& written, const graph::Graph& unfolded
     *own = wanted.stream;
     Made made{h, graph::make_instance(*written.find(planned.written_as), set, *own), nullptr, {}};
     const graph::Handler& declared = made.declared;
+    take_share(plan.type_of(planned), declared_of(plan, unfolded, h), made.declared);
     if (is_captured(plan, planned.step)) {
       if (!same_params(declared, declared_of(plan, unfolded, h))) refuse_captured(plan, planned, wanted.stream);
       continue;

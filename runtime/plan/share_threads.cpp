@@ -21,6 +21,19 @@ const std::string* find_counter(const plugin::HandlerInfo& info) {
   return nullptr;
 }
 
+graph::Param* find_param(graph::Handler& handler, const std::string& name) {
+  const auto found = std::find_if(handler.params.begin(), handler.params.end(),
+                                  [&](const graph::Param& param) { return param.name == name; });
+  return found == handler.params.end() ? nullptr : &*found;
+}
+
+void set_param(graph::Handler& handler, const std::string& name, const std::string& text) {
+  if (graph::Param* const param = find_param(handler, name))
+    param->text = text;
+  else
+    handler.params.push_back({name, text, handler.place, handler.place});
+}
+
 } // namespace
 
 SharedThreads share_threads(graph::Graph& graph, const plugin::Registry& registry, uint32_t threads,
@@ -35,25 +48,31 @@ SharedThreads share_threads(graph::Graph& graph, const plugin::Registry& registr
     const plugin::RegisteredType* const type = counts(handler) ? registry.find(handler.type) : nullptr;
     const std::string* const counter = type ? find_counter(*type) : nullptr;
     if (!counter) continue;
-    const auto given = std::find_if(handler.params.begin(), handler.params.end(),
-                                    [&](const graph::Param& param) { return param.name == *counter; });
+    const graph::Param* const given = find_param(handler, *counter);
     int64_t number = 0;
-    const bool is_given = given != handler.params.end();
-    if (is_given && detail::read_whole_number(given->text, number) != detail::WholeProblem::none)
-      continue; // is refused
+    if (given && detail::read_whole_number(given->text, number) != detail::WholeProblem::none) continue; // is refused
     if (number > 0) of_libraries += static_cast<uint64_t>(number) - 1;
     if (number == 0) shares.push_back({&handler, counter});
   }
-  const uint32_t share = std::max(1u, threads / (static_cast<uint32_t>(shares.size()) + 1));
+  const uint64_t left = threads > of_libraries ? threads - of_libraries : 1;
+  const uint64_t share = std::max<uint64_t>(1, left / (shares.size() + 1));
   for (const Share& one : shares) {
-    std::erase_if(one.handler->params, [&](const graph::Param& param) { return param.name == *one.counter; });
-    one.handler->params.push_back({*one.counter, std::to_string(share), one.handler->place, one.handler->place});
+    set_param(*one.handler, *one.counter, std::to_string(share));
     of_libraries += share - 1;
   }
   SharedThreads shared;
   shared.of_libraries = static_cast<uint32_t>(std::min<uint64_t>(of_libraries, UINT32_MAX));
   shared.workers = threads > shared.of_libraries ? threads - shared.of_libraries : 1;
   return shared;
+}
+
+void take_share(const plugin::HandlerInfo& info, const graph::Handler& planned, graph::Handler& handler) {
+  const std::string* const counter = find_counter(info);
+  if (!counter) return;
+  const graph::Param* const own = find_param(handler, *counter);
+  if (own && own->text != "0") return;
+  for (const graph::Param& param : planned.params)
+    if (param.name == *counter) set_param(handler, *counter, param.text);
 }
 
 } // namespace millrace::plan

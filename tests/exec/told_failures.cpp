@@ -55,11 +55,35 @@ struct FailsWithCode final : Handler {
   }
 };
 
+// The same in a thread of the handler's own, which has the functions of the host from `create`.
+struct FailsElsewhere final : Handler {
+  Input<Tensor> in{*this, "in"};
+  Output<Tensor> out{*this, "out", like(in)};
+  void process(Tick& tick, Cpu&) {
+    if (tick.index() == 2) std::thread([] { host->fail_as(context, MR_FAULT_MODEL_CALL, "no such number"); }).join();
+    write_one(out, tick, read_one(in(tick)));
+  }
+  static mr_handler_type table() {
+    mr_handler_type own = type;
+    own.create = [](const mr_host* given, void* instance, void** self, const mr_declaration** declaration) {
+      host = given;
+      context = instance;
+      return type.create(given, instance, self, declaration);
+    };
+    return own;
+  }
+  static const mr_handler_type type;
+  static inline const mr_host* host = nullptr;
+  static inline void* context = nullptr;
+};
+const mr_handler_type FailsElsewhere::type = detail::Type<FailsElsewhere>::table("f.elsewhere", "Fails elsewhere", "");
+
 const mr_plugin& told_plugin() {
   static const mr_handler_type gate = detail::Type<WaitsAtGate>::table("f.gate", "Waits in its third call", "");
   static const mr_handler_type coded = detail::Type<FailsWithCode>::table("f.coded", "Fails in its third call", "");
-  static const mr_handler_type* const pointers[] = {&gate, &coded};
-  static const mr_plugin plugin = {sizeof(mr_plugin), MR_ABI_VERSION, "told", "1", pointers, 2, 0};
+  static const mr_handler_type elsewhere = FailsElsewhere::table();
+  static const mr_handler_type* const pointers[] = {&gate, &coded, &elsewhere};
+  static const mr_plugin plugin = {sizeof(mr_plugin), MR_ABI_VERSION, "told", "1", pointers, 3, 0};
   return plugin;
 }
 
@@ -152,6 +176,17 @@ TEST_CASE("2.6: a failure has the code that its handler gave") {
   const Ran result = run(line({"f.coded"}, "seen", 20), setup);
   CHECK(result.error.what == "h1 (f.coded) failed at tick 2: no such number");
   CHECK(told.all() == Lines{"MR0908 at tick 2 of clock 0"});
+}
+
+TEST_CASE("2.6: a failure in a thread of the handler's own has the code that it gave") {
+  Setup setup = failing_setup(1, true);
+  Told told;
+  told.listen(setup.options);
+  const Ran result = run(line({"f.elsewhere"}, "seen", 20), setup);
+  CHECK(result.error.what.starts_with("h1 (f.elsewhere) failed at tick "));
+  CHECK(result.error.code == 908);
+  REQUIRE(told.all().size() == 1);
+  CHECK(told.all()[0].starts_with("MR0908 at tick "));
 }
 
 TEST_CASE("2.6: a failure that on_error passes over is not told") {

@@ -68,9 +68,9 @@ TEST_CASE("libraries and the rest of a graph have equal shares of the threads, a
 
 TEST_CASE("a number of threads that is given stays, counts, and 0 is none") {
   const Shared shared(kLibrary + " threads=5" + kLibrary + " threads=0" + kLibrary, 12);
-  CHECK(shared.counts() == Names{"5", "4", "4"});
-  CHECK(shared.threads.of_libraries == 4 + 3 + 3);
-  CHECK(shared.threads.workers == 2);
+  CHECK(shared.counts() == Names{"5", "2", "2"}); // of the eight that the first leaves
+  CHECK(shared.threads.of_libraries == 4 + 1 + 1);
+  CHECK(shared.threads.workers == 6);
   const Shared greedy(kLibrary + " threads=64", 4);
   CHECK(greedy.threads.workers == 1);
   CHECK(greedy.threads.of_libraries == 63);
@@ -81,6 +81,25 @@ TEST_CASE("handlers of other nodes have no share of this machine's threads") {
   const Shared shared(kLibrary + " name=here" + kLibrary + " name=there", 8, "there");
   CHECK(shared.counts() == Names{"4", ""});
   CHECK(shared.threads.workers == 5);
+}
+
+TEST_CASE("a handler of a stream that comes has the threads of the one in whose place it is, or its own") {
+  plugin::Registry registry;
+  registry.add(plan_plugin(), "");
+  const plugin::RegisteredType& library = *registry.find("p.library");
+  const graph::Handler planned = Shared(kLibrary, 16).graph.handlers[1];
+  const auto threads_of = [&](graph::Handler handler) {
+    plan::take_share(library, planned, handler);
+    REQUIRE(handler.params.size() == 1);
+    CHECK(handler.params[0].name == "threads");
+    return handler.params[0].text;
+  };
+  graph::Handler handler;
+  CHECK(threads_of(handler) == "8");
+  handler.params = {{"threads", "0", {}, {}}};
+  CHECK(threads_of(handler) == "8");
+  handler.params[0].text = "3";
+  CHECK(threads_of(handler) == "3");
 }
 
 TEST_CASE("a plan says how many threads are the libraries'") {
