@@ -9,6 +9,7 @@
 #include <cstring>
 #include <filesystem>
 #include <fstream>
+#include <mutex>
 #include <stdexcept>
 #include <string_view>
 #include <system_error>
@@ -148,6 +149,8 @@ KeptShapes find_shapes(const std::string& path, const std::string& key) {
 }
 
 bool keep_shapes(const std::string& path, const std::string& key, const std::vector<std::vector<int64_t>>& outputs) {
+  static std::mutex one_writer; // in this process; two processes may lose a line
+  const std::lock_guard lock(one_writer);
   bool is_damaged = false;
   std::vector<Line> lines = lines_in(path, is_damaged);
   std::erase_if(lines, [&](const Line& line) { return line.key == key; });

@@ -180,6 +180,7 @@ class LiveRun {
   // Throws what exec::Run::start() throws.
   void start() {
     exec::RunOptions options = run_options();
+    options.quiet = command_.quiet;
     options.ticks_max = command_.ticks;
     options.duration_ns = static_cast<int64_t>(command_.duration_s * 1e9);
     const std::shared_ptr<exec::Run> run = compiled_.composition->make_run(options);

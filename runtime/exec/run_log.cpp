@@ -111,7 +111,8 @@ void lend_log(HandlerRun& step) {
     context.on_terminal = first;
     log.say(level, *find(), sentence, context);
   };
-  for (const plugin::Message& said : instance.messages()) instance.on_log(said.level, said.sentence, true);
+  for (const plugin::Message& said : instance.messages()) // while the plan was made
+    instance.on_log(said.level, said.sentence, !step.run->options.quiet || said.level > MR_LOG_INFO);
 }
 
 void log_clock_began(const PaceRun& pace) {

@@ -72,6 +72,8 @@ struct RunOptions {
   std::function<int64_t(const std::string& handler, uint64_t index)> cost_ns;
   // The same for a call that takes so many items; null: cost_ns says it, for the number of the firing.
   std::function<int64_t(const std::string& handler, uint32_t items)> items_cost_ns;
+  // True: infos that handlers gave while the plan was made go into the log and not to a terminal.
+  bool quiet = false;
   // True: every call goes into the trace, and more calls are kept. False: only timed calls do, which are all calls of 2
   // µs or more, and shorter calls on one tick in 64.
   bool trace_all = false;

@@ -43,6 +43,9 @@ class HandlerSteps {
       if (enqueues) called.scratch_bytes = handler.answers->scratch_bytes();
       if (runs_on_host) called.scratch_bytes = handler.answers->host_bytes();
       if (handler.takes_items && runs_on_host) called.gathers = gathers_of(handler);
+      if (handler.takes_items && !runs_on_host && handler.info->items_max > 1)
+        plan_.notes.push_back(declared.name + " is called item by item on " + plan_.domains[handler.domain].name +
+                              ": only on a cpu does a call of it take several");
       handler.step =
           all_.add_step(asked ? StepKind(SourceStep{called}) : StepKind(called), declared.name, handler.pace);
       Step& step = plan_.steps[handler.step];

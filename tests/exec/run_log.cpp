@@ -82,13 +82,24 @@ struct Parrot final : Handler {
   }
 };
 
+// Speaks while the plan is made.
+struct Planner final : Handler {
+  Input<Tensor> in{*this, "in"};
+  void probe(Facts&) override { log(MR_LOG_WARNING, "the file is damaged"); }
+  void configure(const Formats&) override {
+    for (int time = 0; time < 2; ++time) log(MR_LOG_INFO, "called one by one");
+  }
+  void process(Tick&, Cpu&) {}
+};
+
 const mr_plugin& speakers() {
   static const mr_handler_type types[] = {
+      detail::Type<Planner>::table("tell.planner", "Says something of the plan", ""),
       detail::Type<Speaker>::table("tell.speaker", "Says which tick it is in", ""),
       detail::Type<Parrot>::table("tell.parrot", "Says the same on every tick", ""),
   };
-  static const mr_handler_type* const pointers[] = {&types[0], &types[1]};
-  static const mr_plugin plugin = {sizeof(mr_plugin), MR_ABI_VERSION, "tell", "1", pointers, 2, 0};
+  static const mr_handler_type* const pointers[] = {&types[0], &types[1], &types[2]};
+  static const mr_plugin plugin = {sizeof(mr_plugin), MR_ABI_VERSION, "tell", "1", pointers, 3, 0};
   return plugin;
 }
 
@@ -134,6 +145,19 @@ TEST_CASE("A decoupled handler speaks in the tick of its clock, which is not the
   CHECK(spoken.size() == 40);
   for (const auto& record : spoken)
     CHECK(record["text"] == "in tick " + std::to_string(record["tick"].get<uint64_t>()));
+}
+
+TEST_CASE("Infos of a handler while the plan is made are on the terminal once, unless the run is quiet") {
+  for (const bool quiet : {false, true}) {
+    CAPTURE(quiet);
+    LogListener listener;
+    Setup setup = listener.setup();
+    setup.options.quiet = quiet;
+    REQUIRE(run(Pipeline("t.count name=source count=2 ! tell.planner name=planner"), setup).ok);
+    CHECK(std::count(listener.lines().begin(), listener.lines().end(), "info planner: called one by one") == !quiet);
+    CHECK(has(listener.lines(), "warning planner: the file is damaged"));
+    CHECK(listener.about("called one by one").size() == 1); // in the log in any case
+  }
 }
 
 TEST_CASE("Outside a call there is no tick, and a terminal shows a sentence once of those that the log has each time") {

@@ -93,6 +93,15 @@ TEST_CASE("rows that are gathered for a call, and items that are copied out, are
   CHECK(plain.line_with("+ deal out model") == "    + deal out model");
 }
 
+TEST_CASE("a note says that a handler on a device is called item by item, though its calls could take several") {
+  const auto has_note = [](const std::string& model) {
+    return Planned(into_model(model, "{ mode: free }"), two_devices).has_note("model is called item by item on sim:0");
+  };
+  CHECK(has_note("type: p.dense, device: 'sim:0'"));
+  CHECK_FALSE(has_note("type: p.dense, device: cpu"));
+  CHECK_FALSE(has_note("type: t.relay, device: 'sim:0'")); // it takes one item in any case
+}
+
 TEST_CASE("the plan's JSON has the groups, and no clock of theirs") {
   const json made =
       json_of_plan(Planned(into_model("type: t.relay, batch: { budget: 50ms, in_flight: 2 }", kRealtime)));
