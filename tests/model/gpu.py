@@ -19,16 +19,14 @@ from run import MAKE_NETWORK, MILLRACE, ROOT, SECONDS_MAX, TORCH, Suite, disc_at
 
 ON_GPU, ON_CPU = ("--devices", "cuda:0,cpu"), ("--devices", "cpu")
 MIB = 1 << 20
-# Convolutions, a matrix product and a mean over the picture, in the element type and on the device of what comes.
-LAYERS = """def weights(self, x, outputs: int, inputs: int):
-    steps = torch.arange(outputs * inputs * 9, device=x.device)
-    return (torch.sin(steps * 0.7) / (3.0 * inputs)).view([outputs, inputs, 3, 3]).to(x.dtype)
-def forward(self, x):
-    a = torch.silu(torch.conv2d(x, self.weights(x, 16, 3), None, [1, 1], [1, 1]))
-    b = torch.silu(torch.conv2d(a, self.weights(x, 32, 16), None, [2, 2], [1, 1]))
+# Convolutions with weights of its own, a matrix product and a mean over the picture.
+LAYERS = """def forward(self, x):
+    a = torch.silu(torch.conv2d(x, self.first / 9.0, None, [1, 1], [1, 1]))
+    b = torch.silu(torch.conv2d(a, self.second / 48.0, None, [2, 2], [1, 1]))
     c = b.flatten(2).matmul(b.flatten(2).transpose(1, 2)) / 1000.0
     return (b.mean([2, 3]), c)
 """
+PARAMETERS = ("first=16x3x3x3", "second=32x16x3x3", "unused=1024x1024")  # the last one is 4 MiB
 
 
 def used_mib():
@@ -45,10 +43,10 @@ class OnGpu(Suite):
         super().setUp()
         self.machine = {"MILLRACE_MACHINE": str(self.folder / "machine.json")}
 
-    def write(self, text):
+    def write(self, text, parameters=()):
         source = self.folder / "net.txt"
         source.write_text(text + "\n")
-        subprocess.run([MAKE_NETWORK, source, self.net], check=True, timeout=SECONDS_MAX)
+        subprocess.run([MAKE_NETWORK, source, self.net, *parameters], check=True, timeout=SECONDS_MAX)
 
     def pattern(self, more="", count=12, size=128, dtype="f32", out="y", source=""):
         return (f"test.pattern name=video width=320 height=240 count={count} {source} ! image.letterbox name=fit width={size} "
@@ -73,11 +71,11 @@ class OnGpu(Suite):
         self.assertLessEqual(max(abs(a - b) for a, b in zip(found[1], wanted[1])), relative * largest)
 
     def test_results_are_those_of_the_cpu_within_the_types_tolerance(self):
-        self.write(LAYERS)
+        self.write(LAYERS, PARAMETERS)
         # libtorch's convolutions of float32 have the 10 bits of TF32 by default, as float16 has.
         for dtype in ("f32", "f16"):
             with self.subTest(dtype):
-                line = self.pattern(dtype=dtype)
+                line = self.pattern(f"dtype={dtype}", dtype=dtype)
                 report = self.ran(line, *ON_GPU)
                 self.assertEqual(report["handlers"]["n"]["domain"], "cuda:0")
                 found = (self.folder / "y.npy").read_bytes()
@@ -87,7 +85,7 @@ class OnGpu(Suite):
                 self.assert_close(numbers(found), numbers(wanted), 4e-3)
 
     def test_the_picture_crosses_the_bus_once(self):
-        self.write(LAYERS)
+        self.write(LAYERS, PARAMETERS)
         report = self.ran(self.pattern(source="device=cpu"), *ON_GPU)
         up = [one for one in report["transfers"] if one["to"] == "cuda:0"]
         self.assertEqual([(one["edge"], one["count"]) for one in up], [("video.video → fit.video", 12)])
@@ -95,7 +93,7 @@ class OnGpu(Suite):
         self.assertEqual([(one["edge"], one["count"]) for one in down], [("n.tensor → to_npy.in", 12)])
 
     def test_memory_is_what_the_plan_counts_and_stays_so_over_a_thousand_firings(self):
-        self.write(LAYERS)
+        self.write(LAYERS, PARAMETERS)
         line = self.pattern(count=1500)
         first = self.planned(line, *ON_GPU)["memory"]["cuda:0"]
         used = self.ran(line, *ON_GPU)["handlers"]["n"]["counts"]["gpu_bytes_used"]
@@ -121,7 +119,7 @@ class OnGpu(Suite):
         self.assertEqual(len(set(seen)), 1)
 
     def test_too_little_memory_is_refused_with_what_it_needs_and_the_next_plan_has_it(self):
-        self.write(LAYERS)
+        self.write(LAYERS, PARAMETERS)
         done = self.run_it("run", "--quiet", *ON_GPU, self.pattern("memory=1"), **self.machine)
         self.assertNotEqual(done.returncode, 0)
         self.assertIn("MR0909", done.stderr)
@@ -131,7 +129,7 @@ class OnGpu(Suite):
         self.ran(self.pattern(f"memory={needed.group(1)}"), *ON_GPU)
 
     def test_eight_cameras_that_share_a_network_get_what_eight_networks_give(self):
-        self.write(LAYERS)
+        self.write(LAYERS, PARAMETERS)
 
         def cameras(shared):
             items = ", ".join(f"c{i}: {{ width: {160 + 2 * i} }}" for i in range(8))
@@ -153,7 +151,7 @@ handlers:
         self.assertEqual(cameras(True), cameras(False))
 
     def test_two_networks_compute_at_the_same_time(self):
-        self.write(LAYERS)
+        self.write(LAYERS, PARAMETERS)
         line = self.pattern(count=200) + (f" ; fit.tensor ! model.run name=m path={self.net} outputs=output2 ; "
                                           f"m.tensor ! tensor.to_npy path={self.folder}/z.npy")
         self.ran(line, *ON_GPU)

@@ -306,6 +306,12 @@ class OnnxRuntime(Conformance, Suite):
                                      [("y", FLOAT, ["taken"])], [constant("six", [6], [1.0] * 6)]),
         }[kind]())
 
+    def test_the_plan_counts_the_file_and_its_weights_keep_their_type(self):
+        self.write("scaled")
+        self.give()
+        self.assertRegex(self.run_it("plan", self.line()).stdout, r"\n    n +1\.0 MiB: what it works in\n")
+        self.refused("dtype converts the weights of TorchScript networks alone", line=self.line(more="dtype=f16"))
+
     def with_open_shapes(self, kind="Neg"):
         shape = ["rows", "columns"]
         return network([node(kind, ["x"], ["y"])], [("x", FLOAT, shape)], [("y", FLOAT, shape)])
@@ -448,10 +454,32 @@ class Libtorch(Conformance, Suite):
     def write(self, kind, *_):
         self.script(self.kinds[kind], {"added": "a, b", "less": "a, b", "four_of_three": "a, b, c"}.get(kind, "x"))
 
-    def script(self, lines, inputs="x", name="forward"):
+    def script(self, lines, inputs="x", name="forward", parameters=()):
         text = self.folder / "net.txt"
         text.write_text(f"def {name}(self, {inputs}):\n" + "".join(f"    {line}\n" for line in lines.split("\n")))
-        subprocess.run([MAKE_NETWORK, text, self.net], check=True, timeout=SECONDS_MAX)
+        subprocess.run([MAKE_NETWORK, text, self.net, *parameters], check=True, timeout=SECONDS_MAX)
+
+    def test_weights_have_another_element_type_if_that_is_asked_for(self):
+        self.script("return x.to(self.w.dtype).matmul(self.w).to(x.dtype)", parameters=["w=3x2"])
+        self.give(ticks=1, numbers=array.array("f", [1.0, 0.0, 0.0]).tobytes())
+        self.assertEqual(self.computed()[1], [-1.0, array.array("f", [-0.6])[0]])
+        self.assertEqual(self.computed("dtype=bf16")[1], [-1.0, -0.6015625])
+
+    def test_the_plan_counts_the_weights(self):
+        self.give()
+        for dtype, mib in (("file", 4), ("bf16", 2)):
+            with self.subTest(dtype):
+                self.script("return x + self.w.sum()", parameters=["w=1000x1000"])
+                plan = self.run_it("plan", self.line(more=f"dtype={dtype}"))
+                self.assertRegex(plan.stdout, rf"\n    n +{mib}\.0 MiB: what it works in\n")
+
+    def test_make_network_refuses_what_is_no_parameter(self):
+        text = self.folder / "net.txt"
+        text.write_text("def forward(self, x):\n    return x\n")
+        for word in ("w", "=3", "w=", "w=3x", "w=0", "w=3y2", "w=-1"):
+            done = subprocess.run([MAKE_NETWORK, text, self.net, word], capture_output=True, text=True, timeout=SECONDS_MAX)
+            self.assertEqual((done.returncode, done.stderr),
+                             (2, f"{word} names no parameter with its shape, as weights=16x3x3x3 does\n"))
 
     def test_commands_without_a_network_do_not_map_libtorch(self):
         self.write("scaled")
