@@ -18,6 +18,7 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
 from run import MAKE_NETWORK, MILLRACE, ROOT, SECONDS_MAX, TORCH, Suite, disc_at, overlap  # noqa: E402
 
 ON_GPU, ON_CPU = ("--devices", "cuda:0,cpu"), ("--devices", "cpu")
+ENDLESS = MILLRACE.parent / "test_endless"  # tests/cuda/endless.cu
 MIB = 1 << 20
 # Convolutions with weights of its own, a matrix product and a mean over the picture.
 LAYERS = """def forward(self, x):
@@ -181,6 +182,14 @@ handlers:
         done = self.run_it("run", "--quiet", *ON_GPU, self.pattern(), **self.machine)
         self.assertNotEqual(done.returncode, 0)
         self.assertIn("n (model.run) failed at tick 0: 'output' of the network is float32 [0, 3, 128, 128]", done.stderr)
+
+    @unittest.skipUnless(ENDLESS.exists(), "its plugin is not built: build target gpu_tests")
+    def test_a_device_that_is_lost_by_a_wild_kernel_ends_the_run_with_a_network_too(self):
+        self.write(LAYERS, PARAMETERS)
+        line = self.pattern(count=100, source="! endless.kernel wild=true")
+        done = self.run_it("run", "--quiet", *ON_GPU, "--plugin-path", ENDLESS, line, **self.machine)
+        self.assertEqual(done.returncode, 5, done.stderr)
+        self.assertIn("MR0703", done.stderr)
 
     def test_the_disc_is_found(self):
         subprocess.run([MAKE_NETWORK, ROOT / "examples" / "model" / "disc.txt", self.net], check=True, timeout=SECONDS_MAX)

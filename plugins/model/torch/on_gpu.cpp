@@ -11,7 +11,8 @@
 #include <torch/csrc/cuda/CUDAPluggableAllocator.h>
 
 #include <atomic>
-#include <optional>
+#include <chrono>
+#include <thread>
 #include <utility>
 
 #include "plugins/model/torch/gpu.h"
@@ -66,13 +67,16 @@ class GpuOfTorch final : public Gpu {
                              : c10::cuda::getStreamFromPool(false, device_)) {
     at::globalContext().lazyInitDevice(c10::DeviceType::CUDA);
     const c10::cuda::CUDAGuard here(device_);
-    pool_.emplace(torch::cuda::CUDAPluggableAllocator::createCustomAllocator(
+    pool_ = std::make_unique<at::cuda::MemPool>(torch::cuda::CUDAPluggableAllocator::createCustomAllocator(
         [pieces = pieces_](size_t bytes, int, cudaStream_t) { return pieces->take(bytes); },
         [pieces = pieces_](void* piece, size_t, int, cudaStream_t) { pieces->give_back(piece); }));
   }
   ~GpuOfTorch() override {
-    end_thread();
-    pool_.reset();
+    // A device that is lost gives no answer, or an error to each call. What libtorch has there stays as it is.
+    if (is_done())
+      end_thread();
+    else
+      (void)pool_.release();
   }
   GpuOfTorch(const GpuOfTorch&) = delete;
 
@@ -83,7 +87,7 @@ class GpuOfTorch final : public Gpu {
     const auto is_ours = [ours = stream_.stream()](cudaStream_t stream) { return stream == ours; };
     caching::beginAllocateToPool(device_, pool_->id(), is_ours);
     struct End {
-      const GpuOfTorch& gpu;
+      GpuOfTorch& gpu;
       ~End() {
         caching::endAllocateToPool(gpu.device_, gpu.pool_->id());
         caching::releasePool(gpu.device_, gpu.pool_->id()); // as often as it began
@@ -102,10 +106,22 @@ class GpuOfTorch final : public Gpu {
   uint64_t bytes_used() const override { return pieces_->used(); }
 
  private:
+  // True once the stream has done its work; false if that has failed, or is not over after a second.
+  bool is_done() const {
+    using namespace std::chrono_literals;
+    constexpr int kLooks = 1000;
+    cudaError_t status = cudaErrorNotReady;
+    for (int look = 0; look < kLooks && status == cudaErrorNotReady; ++look) {
+      if (look > 0) std::this_thread::sleep_for(1ms);
+      status = cudaStreamQuery(stream_);
+    }
+    return status == cudaSuccess;
+  }
+
   const std::shared_ptr<Pieces> pieces_; // the pool's allocator has them too
   const c10::DeviceIndex device_;
   const c10::cuda::CUDAStream stream_;
-  mutable std::optional<at::cuda::MemPool> pool_;
+  std::unique_ptr<at::cuda::MemPool> pool_;
 };
 
 } // namespace
