@@ -5,6 +5,7 @@
 #include "graph/document.h"
 #include "graph/graph.h"
 #include "graph/keys.h"
+#include "graph/params.h"
 #include "graph/quantity.h"
 #include "graph/unfold.h"
 #include "observe/error_codes.h"
@@ -76,13 +77,7 @@ void assign_key(const Graph& graph, Handler& handler, const std::string& key, co
                           {"expected handler.key=value"},
                           "",
                           ""});
-    const auto known =
-        std::find_if(handler.params.begin(), handler.params.end(), [&](const Param& p) { return p.name == key; });
-    if (known == handler.params.end())
-      handler.params.push_back({key, value, place, place});
-    else
-      *known = {key, value, place, place};
-    return;
+    return set_param(handler.params, {key, value, place, place});
   }
   if (reserved->takes == Takes::shape)
     throw Failure(Error{code::assignment_to_fixed_key,
@@ -115,11 +110,7 @@ void assign_field(Graph& graph, const Handler& handler, const std::string& strea
     if (set.name != handler.for_each) continue;
     for (Stream& item : set.items) {
       if (item.name != stream) continue;
-      const Param own{handler.name + "." + key, value, place, place};
-      for (Param& field : item.fields)
-        if (field.name == own.name) return void(field = own);
-      item.fields.push_back(own);
-      return;
+      return set_param(item.fields, {handler.name + "." + key, value, place, place});
     }
     const std::string nearest = nearest_name(stream, names_of(set.items));
     throw Failure(

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <string_view>
 
+#include "graph/params.h"
 #include "millrace/nearest.h"
 #include "millrace/read_number.h"
 #include "plugin/registry.h"
@@ -89,10 +90,7 @@ class Meaning {
   }
 
  private:
-  bool free(const std::string& name) const {
-    return info_.find_param(name) && std::none_of(handler_.params.begin(), handler_.params.end(),
-                                                  [&](const auto& given) { return given.name == name; });
-  }
+  bool free(const std::string& name) const { return info_.find_param(name) && !find_param(handler_.params, name); }
   const Declared* named(const std::string& word) const {
     std::vector<std::string> names;
     for (const Declared& param : info_.params) names.push_back(param.name);

@@ -10,6 +10,7 @@
 #include "graph/find_groups.h"
 #include "graph/keys.h"
 #include "graph/limits.h"
+#include "graph/params.h"
 #include "graph/quantity.h"
 #include "observe/error_codes.h"
 
@@ -487,12 +488,7 @@ Handler make_instance(const Handler& handler, const StreamSet& set, const Stream
     if (!field.name.starts_with(own)) continue;
     Param param = field;
     param.name = field.name.substr(own.size());
-    const auto at = std::find_if(made.params.begin(), made.params.end(),
-                                 [&](const Param& given) { return given.name == param.name; });
-    if (at == made.params.end())
-      made.params.push_back(std::move(param));
-    else
-      *at = std::move(param);
+    set_param(made.params, std::move(param));
   }
   const Words words(set, stream);
   for (Param& param : made.params) param.text = words.fill(param.text, handler.name + "." + param.name, param.place);

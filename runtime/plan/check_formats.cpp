@@ -1,5 +1,6 @@
 // Refuses invalid formats, unknown or excessive sizes, and empty initial values of formats that cannot be empty.
 #include "plan/check_formats.h"
+#include "graph/params.h"
 #include "observe/error.h"
 #include "observe/error_codes.h"
 #include "plan/facts.h"
@@ -48,9 +49,8 @@ TypeEdit edit_to_dtypes(const DraftHandler& writer, uint32_t dtypes) {
       const auto choice = std::find_if(param.choices.begin(), param.choices.end(),
                                        [&](const std::string& one) { return one == name || one == brief; });
       if (choice == param.choices.end()) continue;
-      const auto given = std::find_if(declared.params.begin(), declared.params.end(),
-                                      [&](const graph::Param& one) { return one.name == param.name; });
-      if (given != declared.params.end()) return {assignment(given->place, param.name, *choice), given->place};
+      if (const graph::Param* const given = graph::find_param(declared.params, param.name))
+        return {assignment(given->place, param.name, *choice), given->place};
       return {declared.name + ": { …, " + param.name + ": " + *choice + " }", {}};
     }
   }

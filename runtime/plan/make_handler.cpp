@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "graph/file_kind.h"
+#include "graph/params.h"
 #include "graph/stray_word.h"
 #include "observe/error_codes.h"
 #include "plan/memory.h"
@@ -132,9 +133,7 @@ std::unique_ptr<plugin::Instance> make(const graph::Graph& graph, const graph::H
     is_whole = is_whole && is_set;
   }
   for (const auto& param : info.params) {
-    const bool given = std::any_of(declared.params.begin(), declared.params.end(),
-                                   [&](const graph::Param& p) { return p.name == param.name; });
-    if (param.required() && !given && is_whole)
+    if (param.required() && !graph::find_param(declared.params, param.name) && is_whole)
       throw Failure(Error{code::missing_parameter,
                           declared.name + " (" + info.type + ") needs the parameter " + param.name,
                           declared.place,

@@ -15,6 +15,7 @@
 
 #include "graph/confine.h"
 #include "graph/graph.h"
+#include "graph/params.h"
 #include "millrace/path_pattern.h"
 #include "observe/error_codes.h"
 #include "plan/facts.h"
@@ -133,9 +134,8 @@ bool is_folder_of(const Use& folder, const Use& file) {
 bool cuts_paths(const graph::Handler& handler, const plugin::HandlerInfo& info) {
   return std::any_of(info.params.begin(), info.params.end(), [&](const plugin::HandlerInfo::Param& param) {
     if (!(param.raw.flags & MR_PARAM_CUTS_PATHS)) return false;
-    const auto given = std::find_if(handler.params.begin(), handler.params.end(),
-                                    [&](const graph::Param& p) { return p.name == param.name; });
-    return !(given == handler.params.end() ? param.default_text : given->text).empty();
+    const graph::Param* const given = graph::find_param(handler.params, param.name);
+    return !(given ? given->text : param.default_text).empty();
   });
 }
 
@@ -163,10 +163,9 @@ std::vector<Use> uses_of(const graph::Graph& graph, const Facts& facts) {
     const plugin::HandlerInfo& info = facts.handlers[h].answers->info();
     for (const auto& param : info.params) {
       if (!is_path(param)) continue;
-      const auto given = std::find_if(declared.params.begin(), declared.params.end(),
-                                      [&](const graph::Param& p) { return p.name == param.name; });
+      const graph::Param* const given = graph::find_param(declared.params, param.name);
       Use use{&declared, &param, declared.place, param.default_text, {}, false, false};
-      if (given != declared.params.end()) {
+      if (given) {
         use.path = completed_path(param, *given);
         use.place = given->place;
       }

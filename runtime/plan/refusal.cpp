@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "graph/graph.h"
+#include "graph/params.h"
 #include "observe/error_codes.h"
 #include "plan/paths.h"
 #include "plan/probe.h"
@@ -53,7 +54,7 @@ Error refusal(int code, const std::string& begins, const graph::Handler& declare
   };
   const graph::Param* const quoted = find([&](const graph::Param& param) { return quotes_path(said, info, param); });
   if (quoted && is_path(info, key)) key = quoted->name; // shared code says path= for every parameter with a path
-  const graph::Param* meant = find([&](const graph::Param& param) { return param.name == key; });
+  const graph::Param* meant = graph::find_param(declared.params, key);
   if (!meant) meant = quoted;
   if (!meant && code == code::incompatible_formats)
     meant = find([&](const graph::Param& param) { return names(said, param.name); });
@@ -67,8 +68,7 @@ Error refusal(int code, const std::string& begins, const graph::Handler& declare
   } else if (meant && meant->name == key && (!is_path(info, key) || meant == quoted)) {
     error.edit = assignment(error.place, key, value);
   } else if (const auto* other = info.find_param(key); other && !is_path(info, key)) {
-    const bool is_given = std::any_of(declared.params.begin(), declared.params.end(),
-                                      [&](const graph::Param& param) { return param.name == key; });
+    const bool is_given = graph::find_param(declared.params, key);
     if (!is_given && declared.type_place.is_one_line()) {
       error.place = declared.type_place;
       error.edit = info.type + " " + assignment(error.place, key, value);

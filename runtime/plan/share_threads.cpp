@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "graph/graph.h"
+#include "graph/params.h"
 #include "plugin/registry.h"
 
 namespace millrace::plan {
@@ -19,19 +20,6 @@ const std::string* find_counter(const plugin::HandlerInfo& info) {
   for (const auto& param : info.params)
     if (param.raw.flags & MR_PARAM_THREADS) return &param.name;
   return nullptr;
-}
-
-graph::Param* find_param(graph::Handler& handler, const std::string& name) {
-  const auto found = std::find_if(handler.params.begin(), handler.params.end(),
-                                  [&](const graph::Param& param) { return param.name == name; });
-  return found == handler.params.end() ? nullptr : &*found;
-}
-
-void set_param(graph::Handler& handler, const std::string& name, const std::string& text) {
-  if (graph::Param* const param = find_param(handler, name))
-    param->text = text;
-  else
-    handler.params.push_back({name, text, handler.place, handler.place});
 }
 
 } // namespace
@@ -48,7 +36,7 @@ SharedThreads share_threads(graph::Graph& graph, const plugin::Registry& registr
     const plugin::RegisteredType* const type = counts(handler) ? registry.find(handler.type) : nullptr;
     const std::string* const counter = type ? find_counter(*type) : nullptr;
     if (!counter) continue;
-    const graph::Param* const given = find_param(handler, *counter);
+    const graph::Param* const given = graph::find_param(handler.params, *counter);
     int64_t number = 0;
     if (given && detail::read_whole_number(given->text, number) != detail::WholeProblem::none) continue; // is refused
     if (number > 0) of_libraries += static_cast<uint64_t>(number) - 1;
@@ -57,7 +45,8 @@ SharedThreads share_threads(graph::Graph& graph, const plugin::Registry& registr
   const uint64_t left = threads > of_libraries ? threads - of_libraries : 1;
   const uint64_t share = std::max<uint64_t>(1, left / (shares.size() + 1));
   for (const Share& one : shares) {
-    set_param(*one.handler, *one.counter, std::to_string(share));
+    const Place& place = one.handler->place;
+    graph::set_param(one.handler->params, {*one.counter, std::to_string(share), place, place});
     of_libraries += share - 1;
   }
   SharedThreads shared;
@@ -69,10 +58,10 @@ SharedThreads share_threads(graph::Graph& graph, const plugin::Registry& registr
 void take_share(const plugin::HandlerInfo& info, const graph::Handler& planned, graph::Handler& handler) {
   const std::string* const counter = find_counter(info);
   if (!counter) return;
-  const graph::Param* const own = find_param(handler, *counter);
+  const graph::Param* const own = graph::find_param(handler.params, *counter);
   if (own && own->text != "0") return;
-  for (const graph::Param& param : planned.params)
-    if (param.name == *counter) set_param(handler, *counter, param.text);
+  if (const graph::Param* const share = graph::find_param(planned.params, *counter))
+    graph::set_param(handler.params, *share);
 }
 
 } // namespace millrace::plan
