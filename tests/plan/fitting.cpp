@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "graph/unfold.h"
 #include "planned.h"
 
 using namespace millrace;
@@ -83,6 +84,21 @@ TEST_CASE("3.2: host memory that a handler takes by itself is counted, printed a
   CHECK(refusal(pipeline, machine) == 404);
   machine.domains[0].bytes_limit = planned.memory("cpu");
   CHECK(refusal(pipeline, machine) == 0);
+}
+
+TEST_CASE("host memory that a handler of each stream takes is one line of the plan, with the number of streams") {
+  Pipeline pipeline;
+  pipeline.graph = graph::unfold(graph::parse_yaml(R"(version: 1
+streams: { cameras: { items: [gate, hall, yard] } }
+handlers:
+  source: { type: t.count, for_each: cameras }
+  net:    { type: p.weights, for_each: cameras, input: source }
+  sink:   { type: t.sink, for_each: cameras, input: net, log: none }
+)",
+                                                   "streams.yaml"));
+  const std::string text = Planned(pipeline, machine_of(1)).text();
+  CHECK(text.find("3 × 5.0 MiB: what it works in") != std::string::npos);
+  CHECK(text.find(": what it works in") == text.rfind(": what it works in"));
 }
 
 TEST_CASE("1.5: of several clocks the one with the most in flight is lowered first, none below its least") {
