@@ -65,7 +65,7 @@ void lend(RunState& run, HandlerRun& step) {
         run.options.on_message(std::string(kLevels[level]) + " " + name + ": " + printable(sentence));
     };
     for (const auto& said : instance.messages()) // when it was probed
-      if (!said.noted) instance.on_log(said.level, said.sentence, !run.options.quiet || said.level > MR_LOG_INFO);
+      if (!said.noted) instance.on_log(said.level, said.sentence, is_on_terminal(run, said));
   }
   if (run.is_virtual || run.options.time) instance.clock_ns = [&run] { return run.now_ns(); };
 }

@@ -112,7 +112,11 @@ void lend_log(HandlerRun& step) {
     log.say(level, *find(), sentence, context);
   };
   for (const plugin::Message& said : instance.messages()) // while the plan was made
-    instance.on_log(said.level, said.sentence, !step.run->options.quiet || said.level > MR_LOG_INFO);
+    instance.on_log(said.level, said.sentence, is_on_terminal(*step.run, said));
+}
+
+bool is_on_terminal(const RunState& run, const plugin::Message& said) {
+  return !run.options.quiet || said.level > MR_LOG_INFO;
 }
 
 void log_clock_began(const PaceRun& pace) {

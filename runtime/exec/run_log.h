@@ -11,6 +11,9 @@ struct Error;
 struct LogSource;
 struct Result;
 } // namespace millrace
+namespace millrace::plugin {
+struct Message;
+}
 
 namespace millrace::exec {
 
@@ -38,6 +41,8 @@ class Claim {
 
 // Sends what the handler says to the log, and also what it said before, when it was probed.
 void lend_log(HandlerRun& step);
+// True if a terminal shows a message that a handler gave while the plan was made.
+bool is_on_terminal(const RunState& run, const plugin::Message& said);
 
 void log_clock_began(const PaceRun& pace);
 void log_clock_ended(const PaceRun& pace);
