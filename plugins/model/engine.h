@@ -86,7 +86,7 @@ class Network {
   virtual std::unique_ptr<Network> to_gpu(const GpuMemory& gpu, std::span<const Numbers> inputs) {
     return (void)gpu, (void)inputs, nullptr;
   }
-  // The most bytes of GpuMemory that were in use so far.
+  // The bytes of GpuMemory that were taken so far.
   virtual uint64_t gpu_bytes_used() const { return 0; }
 };
 

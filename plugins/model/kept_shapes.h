@@ -5,9 +5,9 @@
 //   3f0c9a51e2b47d88-4745517 1x3x320x320 -> 1x1x320x320
 //   90b1d3c8f7a6e254-22310042 1x3x640x640 weights as f16, bytes on a GPU -> 276824064
 //
-// A line has the hash and the size of the network's file, the shapes of its inputs and those of its outputs. The file
-// is network_shapes.txt beside the machine file. It holds nothing that cannot be computed again: one that is damaged or
-// cannot be written costs time alone.
+// A line has the hash and the size of the network's file and the shapes of its inputs. After the arrow are the shapes
+// of its outputs, or the bytes. The file is network_shapes.txt beside the machine file. It holds nothing that cannot be
+// computed again: one that is damaged or cannot be written costs time alone.
 #pragma once
 
 #include <cstdint>

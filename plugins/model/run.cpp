@@ -157,6 +157,7 @@ class Run final : public Handler {
     if (made_.empty() || given != item_inputs_) {
       made_ = shapes_for(given);
       item_inputs_ = given;
+      key_of_gpu_bytes_.clear();
       needs_scratch(network_->has_gpu() ? gpu_bytes() : 0);
       takes_host_memory(network_->weights_bytes());
     }
@@ -294,7 +295,7 @@ class Run final : public Handler {
   }
 
   // The bytes of a GPU's memory to plan: as `memory` says, as an earlier run has seen, or by a guess.
-  uint64_t gpu_bytes() const {
+  uint64_t gpu_bytes() {
     constexpr uint64_t kWorkSpaceGuess = 512 * kMiB;
     if (*memory_ > 0) return static_cast<uint64_t>(*memory_) * kMiB;
     const std::string file = path_of_shapes();
@@ -304,12 +305,16 @@ class Run final : public Handler {
     const auto seen = static_cast<uint64_t>(kept.outputs->front().front());
     return seen + seen / 8; // an engine chooses its ways anew each time
   }
-  void keep_gpu_bytes(uint64_t bytes) const {
+  void keep_gpu_bytes(uint64_t bytes) {
     if (const std::string file = path_of_shapes(); !file.empty())
       keep_shapes(file, key_of_gpu_bytes(), {{static_cast<int64_t>(bytes)}});
   }
-  std::string key_of_gpu_bytes() const {
-    return key_of_shapes(*path_, shapes_of(item_inputs_)) + " weights as " + *dtype_ + ", bytes on a GPU";
+  // For it the network's file is read as a whole, so it is made once.
+  const std::string& key_of_gpu_bytes() {
+    if (key_of_gpu_bytes_.empty())
+      key_of_gpu_bytes_ =
+          key_of_shapes(*path_, shapes_of(item_inputs_)) + " weights as " + *dtype_ + ", bytes on a GPU";
+    return key_of_gpu_bytes_;
   }
 
   void move_to(const GpuPlace& place) {
@@ -475,6 +480,7 @@ class Run final : public Handler {
   std::atomic<Network*> opened_ = nullptr; // for interrupt(), which comes from any thread
   std::vector<const Input<Tensor>*> fed_;  // by input of the network
   std::vector<uint32_t> chosen_;           // outputs of the network
+  std::string key_of_gpu_bytes_;           // "": not made yet
   std::vector<Numbers> item_inputs_;       // types and shapes of one tick
   std::vector<Shape> item_outputs_;        // shapes of one tick
   std::vector<Shape> made_;                // shapes of all outputs of the network for those inputs

@@ -6,16 +6,16 @@ usage: gpu.py MILLRACE
 Needs a GPU, and a build with a libtorch that has CUDA; without that it says so and ends well.
 """
 import json
+import os
 import pathlib
 import re
-import struct
 import subprocess
 import sys
 import time
 import unittest
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
-from run import MAKE_NETWORK, MILLRACE, ROOT, SECONDS_MAX, TORCH, Suite, disc_at, overlap  # noqa: E402
+from run import MAKE_NETWORK, MILLRACE, ROOT, SECONDS_MAX, TORCH, Suite, disc_at, overlap, read_npy  # noqa: E402
 
 ON_GPU, ON_CPU = ("--devices", "cuda:0,cpu"), ("--devices", "cpu")
 ENDLESS = MILLRACE.parent / "test_endless"  # tests/cuda/endless.cu
@@ -79,11 +79,11 @@ class OnGpu(Suite):
                 line = self.pattern(f"dtype={dtype}", dtype=dtype)
                 report = self.ran(line, *ON_GPU)
                 self.assertEqual(report["handlers"]["n"]["domain"], "cuda:0")
-                found = (self.folder / "y.npy").read_bytes()
+                made = self.folder / "y.npy"
+                found, size = read_npy(made), made.stat().st_size
                 self.ran(line, *ON_CPU)
-                wanted = (self.folder / "y.npy").read_bytes()
-                self.assertEqual(len(found), len(wanted))
-                self.assert_close(numbers(found), numbers(wanted), 4e-3)
+                self.assertEqual(size, made.stat().st_size)
+                self.assert_close(found, read_npy(made), 4e-3)
 
     def test_the_picture_crosses_the_bus_once(self):
         self.write(LAYERS, PARAMETERS)
@@ -106,7 +106,8 @@ class OnGpu(Suite):
         print(f"memory: planned {first / MIB:.0f} MiB, used {used / MIB:.0f}, then planned {second / MIB:.0f}")
         made, seen = self.folder / "long.npy", []
         run = subprocess.Popen([MILLRACE, "run", "--quiet", *ON_GPU, self.pattern(count=1_000_000, out="long")],
-                               cwd=self.folder, stdin=subprocess.DEVNULL)
+                               cwd=self.folder, stdin=subprocess.DEVNULL,
+                               env={**os.environ, **self.machine})
         try:
             for ticks in (100, 600, 1200, 2500):
                 while run.poll() is None and (not made.exists() or made.stat().st_size < ticks * 32 * 4):
@@ -156,10 +157,10 @@ handlers:
         line = self.pattern(count=200) + (f" ; fit.tensor ! model.run name=m path={self.net} outputs=output2 ; "
                                           f"m.tensor ! tensor.to_npy path={self.folder}/z.npy")
         self.ran(line, *ON_GPU)
-        both = [numbers((self.folder / f"{name}.npy").read_bytes()) for name in "yz"]
+        both = [read_npy(self.folder / f"{name}.npy") for name in "yz"]
         self.ran(line, *ON_CPU)
         for name, found in zip("yz", both):
-            self.assert_close(found, numbers((self.folder / f"{name}.npy").read_bytes()), 4e-3)
+            self.assert_close(found, read_npy(self.folder / f"{name}.npy"), 4e-3)
 
     def test_a_network_of_two_inputs_and_one_that_writes_into_its_input(self):
         self.write("def forward(self, a, b):\n    return a - 2.0 * b")
@@ -168,13 +169,13 @@ handlers:
                 f"fit.tensor ! model.run name=n path={self.net} ; other.tensor ! n.tensor2 ; "
                 f"n.tensor ! tensor.to_npy path={self.folder}/y.npy")
         self.ran(line, *ON_GPU)
-        found = numbers((self.folder / "y.npy").read_bytes())
+        found = read_npy(self.folder / "y.npy")
         self.ran(line, *ON_CPU)
-        self.assert_close(found, numbers((self.folder / "y.npy").read_bytes()), 1e-6)
+        self.assert_close(found, read_npy(self.folder / "y.npy"), 1e-6)
         self.write("def forward(self, x):\n    x.add_(1.0)\n    return x")
         line = self.pattern() + f" ; fit.tensor ! tensor.to_npy path={self.folder}/x.npy"
         self.ran(line, *ON_GPU)
-        before, after = (numbers((self.folder / f"{name}.npy").read_bytes())[1] for name in "xy")
+        before, after = (read_npy(self.folder / f"{name}.npy")[1] for name in "xy")
         self.assertLess(max(abs(b + 1 - a) for a, b in zip(after, before)), 1e-6)
 
     def test_a_network_that_fails_in_a_call_fails_its_tick_with_the_engines_words(self):
@@ -203,15 +204,6 @@ handlers:
             boxes = [(box["x"], box["y"], box["width"], box["height"]) for box in json.loads(line)["records"]]
             self.assertEqual(len(boxes), 1, line)
             self.assertGreaterEqual(overlap(boxes[0], disc_at(tick, 320, 240)), 0.5, line)
-
-
-def numbers(npy):
-    """(shape, numbers) of a file of float32 or float16."""
-    end = 10 + struct.unpack("<H", npy[8:10])[0]
-    shape = tuple(int(n) for n in re.search(rb"'shape': \(([^)]*)\)", npy).group(1).replace(b" ", b"").split(b",") if n)
-    letter, width = ("e", 2) if b"'<f2'" in npy[:end] else ("f", 4)
-    count = (len(npy) - end) // width
-    return shape, struct.unpack(f"<{count}{letter}", npy[end:])
 
 
 def has_gpu():

@@ -43,11 +43,12 @@ def write_npy(path, dtype, shape, numbers):
 
 
 def read_npy(path):
-    """(shape, numbers) of float32."""
+    """(shape, numbers) of float32 or float16."""
     data = path.read_bytes()
     end = 10 + struct.unpack("<H", data[8:10])[0]
     shape = tuple(int(n) for n in re.search(rb"'shape': \(([^)]*)\)", data).group(1).replace(b" ", b"").split(b",") if n)
-    return shape, array.array("f", data[end:]).tolist()
+    letter, width = ("e", 2) if b"'<f2'" in data[:end] else ("f", 4)
+    return shape, list(struct.unpack(f"<{(len(data) - end) // width}{letter}", data[end:]))
 
 
 class Suite(unittest.TestCase):

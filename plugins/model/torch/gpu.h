@@ -21,7 +21,7 @@ class Gpu {
   virtual void within(const std::function<void()>& call) = 0;
   // Gives back what libraries keep for the calling thread, once its work is done.
   virtual void end_thread() = 0;
-  // The most bytes of the memory that were in use so far.
+  // The bytes of the memory that were taken so far.
   virtual uint64_t bytes_used() const = 0;
 };
 
