@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "exec/channel.h"
+#include "exec/guard_bytes.h"
 #include "exec/reader.h"
 #include "exec/run_options.h"
 #include "exec/run_state.h"
@@ -49,6 +50,8 @@ void make_outputs(RunState& run) {
     output.ring = output.plan->ring == plan::kNone ? nullptr : planned.rings[output.plan->ring].get();
     output.retain = output.plan->retain;
     output.in_host_memory = planned.plan.in_host_memory(output.plan->domain);
+    output.guarded = output.ring && output.plan->owns &&
+                     guard_bytes_of(planned.plan.rings[output.plan->ring], output.in_host_memory) > 0;
     output.holds = output.ring && output.ring->dynamic() && (output.plan->owns || output.plan->origin != plan::kNone);
   }
 }

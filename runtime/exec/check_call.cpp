@@ -6,7 +6,6 @@
 #include "exec/presence.h"
 #include "exec/run_state.h"
 #include "millrace/sound_value.h"
-#include "plan/memory.h"
 #include "plan/plan.h"
 
 namespace millrace::exec {
@@ -26,10 +25,7 @@ mr_status refuse(const HandlerRun& step, const std::string& sentence) {
 // written past the end.
 bool kept_to_block(const HandlerRun& step, size_t o, const mr_output& output) {
   const OutputRun& run = *step.outputs[o];
-  if (step.on.device || !run.plan->owns || !run.ring) return true;
-  const plan::Plan& plan = step.run->planned.plan;
-  const plan::Ring& ring = plan.rings[run.plan->ring];
-  if (guard_bytes_of(ring, plan.in_host_memory(ring.domain)) == 0) return true;
+  if (!run.guarded || step.on.device) return true;
   const auto* const block = reinterpret_cast<const memory::Block*>(output.token);
   if (!block || block->ring != run.ring || guard_is_whole(*block)) return true;
   return refuse(step, "it wrote past the end of its output '" + run.plan->name + "'") == MR_OK;

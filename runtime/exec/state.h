@@ -102,6 +102,7 @@ struct OutputRun {
   std::atomic<uint32_t> borrowed{0}; // blocks that its handler holds by mr_host::borrow
   bool holds = false;         // its slots count as holders of blocks: released when their ordinal has left the window
   bool in_host_memory = true; // threads of the host may touch its bytes
+  bool guarded = false;       // bytes that no handler may write follow its blocks (guard_bytes.h)
   uint32_t retain = 0;
   Slot& at(uint64_t ordinal) { return cells[ordinal & mask].slot; }
 };
