@@ -60,11 +60,11 @@ class Output {
     copy_times(value, other.header());
     return span;
   }
-  // A dense row-major tensor.
+  // A dense row-major tensor. Throws std::invalid_argument for more than 8 dimensions and for a negative one.
   TensorSpan allocate(Tick& tick, DType dtype, std::span<const int64_t> shape) const requires std::same_as<T, Tensor> {
-    const mr_tensor tensor = lay_out_tensor(dtype, shape);
+    detail::check_shape(shape);
     mr_output& output = fresh(tick, bytes_of(elements_of(shape), uint64_t{dtype.bits} * dtype.lanes));
-    output.value->as.tensor = tensor;
+    detail::lay_out_tensor(dtype, shape, output.value->as.tensor);
     return {output.value, output.data};
   }
   // Dense row-major tensors of this shape, one for each item, in one piece: [items × shape[0], shape[1], …]. The output
@@ -72,14 +72,14 @@ class Output {
   DenseSpan allocate_all(Items& items, DType dtype,
                          std::span<const int64_t> shape) const requires std::same_as<T, Tensor> {
     if (shape.empty()) throw std::invalid_argument("the tensors of items need a first dimension, which counts rows");
-    const mr_tensor tensor = lay_out_tensor(dtype, shape);
+    detail::check_shape(shape);
     const uint64_t bytes = bytes_of(elements_of(shape), uint64_t{dtype.bits} * dtype.lanes);
     uint64_t all_bytes[MR_ITEMS_MAX];
     for (uint32_t i = 0; i < items.size(); ++i) all_bytes[i] = bytes;
     check(items.host().allocate_items(items.raw(), items.size(), first(), all_bytes));
     for (Tick& item : items) {
       set_header(item, raw(item), bytes);
-      raw(item).value->as.tensor = tensor;
+      detail::lay_out_tensor(dtype, shape, raw(item).value->as.tensor);
     }
     DenseSpan all(*raw(items[0]).value, raw(items[0]).data);
     for (uint32_t i = 1; i < items.size(); ++i) all.add_rows(shape[0]);

@@ -13,18 +13,16 @@ constexpr uint64_t kTooManyBytes = UINT64_MAX;
 
 // Bytes of `count` elements of `bits` each; saturates.
 constexpr uint64_t bytes_of(uint64_t count, uint64_t bits) {
-  if (bits > 0 && count > (kTooManyBytes - 7) / bits) return kTooManyBytes;
-  return (count * bits + 7) / 8;
+  uint64_t all_bits = 0;
+  if (__builtin_mul_overflow(count, bits, &all_bits) || all_bits > kTooManyBytes - 7) return kTooManyBytes;
+  return (all_bits + 7) / 8;
 }
 // Elements of a shape; saturates, and counts a negative dimension as too many.
 inline uint64_t elements_of(std::span<const int64_t> shape) {
   uint64_t count = 1;
   for (const int64_t extent : shape) {
     if (extent == 0) return 0;
-    if (extent < 0 || count > kTooManyBytes / static_cast<uint64_t>(extent))
-      count = kTooManyBytes;
-    else
-      count *= static_cast<uint64_t>(extent);
+    if (extent < 0 || __builtin_mul_overflow(count, static_cast<uint64_t>(extent), &count)) count = kTooManyBytes;
   }
   return count;
 }

@@ -102,29 +102,35 @@ class BasicTensor {
 using TensorView = BasicTensor<const uint8_t>;
 using TensorSpan = BasicTensor<uint8_t>;
 
-// A dense row-major tensor of this shape. Throws std::invalid_argument for more than 8 dimensions and for a negative
-// one.
-inline mr_tensor lay_out_tensor(DType dtype, std::span<const int64_t> shape) {
+namespace detail {
+// Apart from check_shape, so that compilers lay that into each allocate().
+[[noreturn, gnu::cold, gnu::noinline]] inline void refuse_negative(std::span<const int64_t> shape) {
+  std::string words;
+  for (const int64_t extent : shape) words += (words.empty() ? "[" : ", ") + std::to_string(extent);
+  throw std::invalid_argument("the tensor's shape " + words + "] has a negative dimension");
+}
+// Throws std::invalid_argument for more than 8 dimensions and for a negative one.
+inline void check_shape(std::span<const int64_t> shape) {
   if (shape.size() > MR_RANK_MAX) throw std::invalid_argument("a tensor has at most 8 dimensions");
-  for (const int64_t negative : shape) {
-    if (negative >= 0) continue;
-    std::string words;
-    for (const int64_t extent : shape) words += (words.empty() ? "[" : ", ") + std::to_string(extent);
-    throw std::invalid_argument("the tensor's shape " + words + "] has a negative dimension");
-  }
-  mr_tensor tensor{};
+  for (const int64_t extent : shape)
+    if (extent < 0) refuse_negative(shape);
+}
+// Describes a dense row-major tensor of a shape that was checked, in place and number by number: to clear it first costs
+// more than the rest of allocate().
+inline void lay_out_tensor(DType dtype, std::span<const int64_t> shape, mr_tensor& tensor) {
   tensor.dtype_code = dtype.code;
   tensor.dtype_bits = dtype.bits;
   tensor.dtype_lanes = dtype.lanes;
   tensor.rank = static_cast<uint32_t>(shape.size());
   int64_t count = 1;
-  for (size_t d = shape.size(); d-- > 0;) {
-    tensor.shape[d] = shape[d];
-    tensor.strides[d] = count;
-    count *= shape[d];
+  for (size_t d = MR_RANK_MAX; d-- > 0;) {
+    const bool is_there = d < shape.size();
+    tensor.shape[d] = is_there ? shape[d] : 0;
+    tensor.strides[d] = is_there ? count : 0;
+    if (is_there) count *= shape[d];
   }
-  return tensor;
 }
+} // namespace detail
 
 // The tensors of several items, which lie one after another, as one tensor: rows are its first dimension.
 template <class Byte>
