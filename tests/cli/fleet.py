@@ -70,7 +70,10 @@ class Fleet(unittest.TestCase):
         return process
 
     def other(self, node, *arguments):
-        return Process(self, node, node, "--coordinator", self.address, *arguments)
+        """A node that dials the coordinator. Other nodes may dial it: it listens at a free port of the loopback, since
+        the default port may be another program's or another test's."""
+        listens = () if "--listen" in arguments else ("--listen", "127.0.0.1:0")
+        return Process(self, node, node, "--coordinator", self.address, *listens, *arguments)
 
     def both(self, *arguments):
         edge = self.edge(*arguments)

@@ -11,9 +11,13 @@ SECONDS_MAX = 60
 
 
 class UnderWay:
-    """Killed when the test ends, if it has not ended by then. `options` are those of subprocess.Popen."""
+    """Killed when the test ends, if it has not ended by then. `options` are those of subprocess.Popen.
+
+    A test with a list `processes` of all that it has begun hears them all when one does not say what it should.
+    """
 
     def __init__(self, test, name, report_path, command, **options):
+        self.test = test
         self.name = name
         self.report_path = report_path
         self.process = subprocess.Popen([*map(str, command), "--json", str(report_path)], cwd=test.folder,
@@ -41,10 +45,17 @@ class UnderWay:
     def read(self, seconds, otherwise):
         """What came next; nothing at the end."""
         if not select.select([self.process.stderr], [], [], max(seconds, 0))[0]:
-            raise AssertionError(f"{self.name} {otherwise}: {self.said}")
+            others = [other for other in getattr(self.test, "processes", []) if other is not self]
+            raise AssertionError("\n".join([f"{self.name} {otherwise}: {self.said}",
+                                            *(f"{other.name} said: {other.said_by_now()}" for other in others)]))
         got = os.read(self.process.stderr.fileno(), 65536).decode(errors="replace")
         self.said += got
         return got
+
+    def said_by_now(self):
+        while select.select([self.process.stderr], [], [], 0)[0] and self.read(0, ""):
+            pass
+        return self.said
 
     def report(self):
         return json.loads(self.report_path.read_text())
