@@ -2,6 +2,13 @@
 // host.
 #pragma once
 
+// MR_INTO_LOOPS is for small functions of pixels, which are a part of the loop that calls them, whatever its options.
+#ifdef __CUDACC__
+#define MR_INTO_LOOPS __host__ __device__ __forceinline__
+#else
+#define MR_INTO_LOOPS [[gnu::always_inline]] inline
+#endif
+
 // MR_UNROLL stands before a loop over an array that is to stay in registers, which cannot be indexed.
 #ifdef __CUDACC__
 #define MR_BOTH __host__ __device__

@@ -19,10 +19,11 @@ tick after the line before. "time_ns", if it is there, is the records' time. It 
 own, so that records of a video stay beside its pictures.
 
 The first line's "schema" is the type of the records. Fields that a line leaves out keep their
-default (of a box, only score, label and id may be missing), and unknown keys are skipped. A line is
-damaged if it is no JSON, is of another type than the first or goes back in time. With
-`damaged: fail` such a line is refused, with line and column, before anything runs, because the file
-is read once to know how many records a tick may have. With `skip` it is left out and counted.
+default (of a box, only score, label and id may be missing; of a point all but x and y; of a mark
+all but kind and at), and unknown keys are skipped. A line is damaged if it is no JSON, is of
+another type than the first or goes back in time. With `damaged: fail` such a line is refused,
+with line and column, before anything runs, because the file is read once to know how many records
+a tick may have. With `skip` it is left out and counted.
 
 `-` is standard input, and a path may be a FIFO (`mkfifo`) or a device. Such a stream is read once,
 line by line. Its first line is waited for before anything runs, because it says the type; a line of

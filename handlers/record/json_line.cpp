@@ -101,19 +101,34 @@ void append_field(std::string& text, const mr_field& field, const uint8_t* recor
   text += ']';
 }
 
-void read_field(JsonReader& json, const mr_field& field, uint8_t* record) {
-  uint8_t* bytes = record + field.offset;
-  if (is_text(field)) return read_text(json, field, bytes);
+// Reads one number of a field.
+void read_number(JsonReader& json, const mr_field& field, uint8_t* bytes) {
   const bool real = field.dtype_code == MR_DTYPE_FLOAT, wide = field.dtype_bits == 64;
   const bool null = real && json.take_null();
   if (real && wide) return store(bytes, null ? std::numeric_limits<double>::quiet_NaN() : json.f64());
   if (real) return store(bytes, null ? std::numeric_limits<float>::quiet_NaN() : json.f32());
   if (wide) return store(bytes, json.integer(std::numeric_limits<int64_t>::min()));
+  const bool is_signed = field.dtype_code == MR_DTYPE_INT;
   const size_t place = json.position();
-  const int64_t value = json.integer(std::numeric_limits<int32_t>::min());
-  if (value > std::numeric_limits<int32_t>::max())
+  const int64_t value = json.integer(is_signed ? std::numeric_limits<int32_t>::min() : 0);
+  if (value >
+      (is_signed ? int64_t{std::numeric_limits<int32_t>::max()} : int64_t{std::numeric_limits<uint32_t>::max()}))
     throw JsonError(place + 1, std::to_string(value) + " is too large for 32 bits");
-  store(bytes, static_cast<int32_t>(value));
+  store(bytes, static_cast<uint32_t>(value));
+}
+
+// Numbers that are left out at the end of a list keep their defaults.
+void read_field(JsonReader& json, const mr_field& field, uint8_t* record) {
+  uint8_t* const bytes = record + field.offset;
+  if (is_text(field)) return read_text(json, field, bytes);
+  if (field.count == 1) return read_number(json, field, bytes);
+  uint32_t count = 0;
+  json.array([&] {
+    if (count == field.count)
+      throw JsonError(json.position() + 1,
+                      "\"" + std::string(field.name) + "\" has at most " + std::to_string(field.count) + " numbers");
+    read_number(json, field, bytes + count++ * (field.dtype_bits / 8));
+  });
 }
 
 // The index of the field of this name. Fields mostly come in their order, so the search starts with the one after

@@ -2,6 +2,7 @@
 #include "handlers/record/layout.h"
 
 #include <millrace/handler.h>
+#include <millrace/payload/marks.h>
 #include <millrace/payload/patch_transform.h>
 
 #include <array>
@@ -24,8 +25,9 @@ RecordLayout known_layout(uint32_t required_count) {
 } // namespace
 
 std::span<const RecordLayout> known_layouts() {
-  static const std::array table = {known_layout<Box>(4), known_layout<Rate>(1), known_layout<Latency>(3),
-                                   known_layout<Class>(2), known_layout<PatchTransform>(6)};
+  static const std::array table = {known_layout<Box>(4),   known_layout<Rate>(1),           known_layout<Latency>(3),
+                                   known_layout<Class>(2), known_layout<PatchTransform>(6), known_layout<Point>(2),
+                                   known_layout<Mark>(2)};
   return table;
 }
 

@@ -23,6 +23,7 @@ import readme_test  # noqa: E402: found by the line above
 PAGES = ("docs/guide/batches.md",
          "docs/guide/clocks_and_policies.md",
          "docs/guide/control.md",
+         "docs/guide/draw.md",
          "docs/guide/getting_started.md",
          "docs/guide/how_the_plan_decides.md",
          "docs/guide/insight.md",

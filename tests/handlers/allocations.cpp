@@ -1,5 +1,6 @@
 // Handlers that declare it allocate nothing from the heap in `process`: counted, for all of them.
 #include <doctest/doctest.h>
+#include <millrace/payload/marks.h>
 #include <millrace/payload/patch_transform.h>
 
 #include <memory>
@@ -58,6 +59,8 @@ Value value_for(const mr_port& port) {
     return testing::tensor<float>({1, 5, 6}, std::vector<float>(30, 8));
   if (accepts.kind == MR_KIND_TENSOR) return testing::tensor<float>({3}, {1, 2, 3});
   if (accepts.schema == schema_of(PatchTransform::kSchema)) return testing::records<PatchTransform>({{}});
+  if (accepts.schema == schema_of(Point::kSchema)) return testing::records<Point>({{}});
+  if (accepts.schema == schema_of(Mark::kSchema)) return testing::records<Mark>({{}});
   if (accepts.kind == MR_KIND_RECORDS) return testing::records<Box>({{4, 20, 30, 20, 1, 0, 12345}, {1, 1, 5, 5}});
   return testing::image(Pixel::rgb8, 64, 48, 9);
 }

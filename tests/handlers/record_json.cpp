@@ -1,6 +1,7 @@
 // Records as lines of JSON: the reader of JSON, one line and back, and the two handlers around them.
 #include <doctest/doctest.h>
 #include <fcntl.h>
+#include <millrace/payload/marks.h>
 #include <unistd.h>
 
 #include <array>
@@ -257,12 +258,47 @@ TEST_CASE("keys come in any order, others are skipped, and what may be missing k
   CHECK(box.id == -1);
 }
 
+TEST_CASE("lists of numbers come back, their end may be left out, and an unsigned number takes all of its range") {
+  Mark mark;
+  mark.kind = 1;
+  mark.at[4] = -0.5f;
+  mark.fill[3] = 0.25f;
+  Point point;
+  point.age = UINT32_MAX;
+  RecordLine line;
+  std::string text;
+  const RecordLayout& marks = *find_layout(known_layouts(), Mark::kSchema);
+  append_record_line(text, 0, 0, marks, reinterpret_cast<const uint8_t*>(&mark), 1);
+  read_record_line(text, known_layouts(), line);
+  REQUIRE(line.bytes.size() == sizeof(Mark));
+  CHECK(std::memcmp(line.bytes.data(), &mark, sizeof mark) == 0);
+
+  text.clear();
+  append_record_line(text, 0, 0, *find_layout(known_layouts(), Point::kSchema),
+                     reinterpret_cast<const uint8_t*>(&point), 1);
+  read_record_line(text, known_layouts(), line);
+  CHECK(std::memcmp(line.bytes.data(), &point, sizeof point) == 0);
+
+  read_record_line(R"({"schema":"millrace.Mark","records":[{"kind":0,"at":[1,2,null]}]})", known_layouts(), line);
+  std::memcpy(&mark, line.bytes.data(), sizeof mark);
+  CHECK((mark.at[0] == 1 && mark.at[1] == 2 && std::isnan(mark.at[2]) && mark.at[3] == 0));
+  CHECK((mark.color[0] == 1 && mark.width == 1 && mark.stroke == -1));
+
+  const std::string one = R"({"schema":"millrace.Mark","records":[{"kind":0,"at":)";
+  CHECK(line_complaint(one + "[1,2,3,4,5,6,7]}]}") == "66: \"at\" has at most 6 numbers");
+  CHECK(line_complaint(one + "5}]}") == "53: an array is expected");
+  CHECK(line_complaint(R"({"schema":"millrace.Mark","records":[{"kind":0}]})") == "38: the record has no \"at\"");
+  const std::string age = R"({"schema":"millrace.Point","records":[{"x":1,"y":2,"age":)";
+  CHECK(line_complaint(age + "-1}]}") == "58: -1 is less than 0");
+  CHECK(line_complaint(age + "4294967296}]}") == "58: 4294967296 is too large for 32 bits");
+}
+
 TEST_CASE("a damaged line is refused with its column and what is wrong") {
   CHECK(line_complaint("{}") == "1: the line has no \"schema\"");
   CHECK(line_complaint(R"({"schema":"millrace.Box"})") == "1: the line has no \"records\"");
   CHECK(line_complaint(R"({"schema":"acme.Thing","records":[]})") ==
         "11: records of 'acme.Thing' are not known, only millrace.Box, millrace.Rate, millrace.Latency, "
-        "millrace.Class, millrace.PatchTransform");
+        "millrace.Class, millrace.PatchTransform, millrace.Point, millrace.Mark");
   CHECK(line_complaint(R"({"schema":"millrace.Box","records":[{"x":1,"y":2,"width":3}]})") ==
         "37: the record has no \"height\"");
   CHECK(line_complaint(R"({"schema":"millrace.Box","records":[{"x":"1"}]})") == "42: a number is expected");
@@ -533,7 +569,8 @@ TEST_CASE("record.to_json refuses what it does not know, and paths that cannot b
   CHECK(unknown.start() == MR_ERROR);
   CHECK(unknown.error() ==
         "these records are of a type that is not known and does not say its fields; known are millrace.Box, "
-        "millrace.Rate, millrace.Latency, millrace.Class, millrace.PatchTransform, and types that have a function "
+        "millrace.Rate, millrace.Latency, millrace.Class, millrace.PatchTransform, millrace.Point, millrace.Mark, and "
+        "types that have a function "
         "fields()");
   const Value other = testing::records<Box>({});
   other.header().layout ^= 1;

@@ -115,8 +115,8 @@ inline void check_shape(std::span<const int64_t> shape) {
   for (const int64_t extent : shape)
     if (extent < 0) refuse_negative(shape);
 }
-// Describes a dense row-major tensor of a shape that was checked, in place and number by number: to clear it first costs
-// more than the rest of allocate().
+// Describes a dense row-major tensor of a shape that was checked, in place and number by number: to clear it first
+// costs more than the rest of allocate().
 inline void lay_out_tensor(DType dtype, std::span<const int64_t> shape, mr_tensor& tensor) {
   tensor.dtype_code = dtype.code;
   tensor.dtype_bits = dtype.bits;

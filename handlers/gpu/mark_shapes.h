@@ -1,0 +1,176 @@
+// Computes what a mark paints: the distance of a place to its shape, the coverage of a pixel and its colour.
+//
+// Rule: docs/reference/marks.md. The distance to a box is that of Inigo Quilez's rounded box. Single precision, apart
+// from what is computed once for a mark.
+#pragma once
+
+#include <millrace/payload/marks.h>
+
+#include <cmath>
+#include <cstdint>
+
+#include "handlers/gpu/box_marks.h"
+
+namespace millrace::handlers::draw {
+
+// How draw.marks paints; kernels take it by value.
+struct MarkStyle {
+  bool soft; // edges: smooth over 3 pixels, or crisp
+  bool adds; // colours are added, or laid over
+  Pixel pixel;
+};
+
+// A mark as it is painted on one canvas.
+struct MarkShape {
+  PixelArea area;     // the pixels that it may cover, within the canvas; empty if there are none
+  bool is_box;        // else a segment
+  bool has_line;      // anything of its line is to be seen
+  bool has_fill;      // the same of its inside
+  bool runs;          // a segment whose colour runs from line_color to fill_color
+  float x, y;         // the segment's first end, the box's middle
+  float dx, dy;       // the segment's direction; the cosine and the sine of the box's turn
+  float length;       // the segment's
+  float across, down; // half of the box's sides, less its corners' radius
+  float corner;       // radius of the box's corners
+  float half_line;    // distance from the path at which the line's edge begins (crisp) or has its middle (soft)
+  float thinness;     // a crisp line below one pixel is that much fainter
+  float line_color[4], fill_color[4]; // channels of the canvas, 0…255, and alpha 0…1 at the end
+};
+
+// The most marks of a list.
+inline constexpr uint64_t kMarksMax = 65'536;
+// Marks beyond are skipped and counted.
+inline constexpr float kMarkPlaceMax = 1e6f;
+// Half of the range over which a soft edge rises.
+inline constexpr float kSoftSegment = 1.5f, kSoftBox = 1;
+
+// False for a mark that is skipped and counted: of an unknown kind, with NaN in it, or beyond any picture.
+MR_BOTH inline bool is_sound(const Mark& mark) {
+  const auto sane = [](float number) { return fabsf(number) <= kMarkPlaceMax; }; // false for NaN
+  bool sound = sane(mark.width) && sane(mark.roundness);
+  for (uint32_t c = 0; c < 4; ++c) sound = sound && sane(mark.color[c]) && sane(mark.fill[c]);
+  for (uint32_t i = 0; i < 4; ++i) sound = sound && sane(mark.at[i]);
+  if (mark.kind == static_cast<int32_t>(MarkKind::segment)) return sound;
+  return sound && mark.kind == static_cast<int32_t>(MarkKind::box) && sane(mark.at[4]) && mark.at[2] >= 0 &&
+         mark.at[3] >= 0;
+}
+
+// Written out, because a compiler may not take larger() and smaller() for single instructions: theirs is another NaN.
+MR_INTO_LOOPS float larger(float a, float b) { return a > b ? a : b; }
+MR_INTO_LOOPS float smaller(float a, float b) { return a < b ? a : b; }
+
+MR_INTO_LOOPS float clamped(float number, float low, float high) {
+  return number < low ? low : number > high ? high : number;
+}
+
+// Computes the channels of a colour as the canvas has them, and its alpha. Gray is the luma of BT.601.
+MR_BOTH inline void lay_out_color(const float (&color)[4], Pixel pixel, float (&to)[4]) {
+  const float r = 255 * clamped(color[0], 0, 1), g = 255 * clamped(color[1], 0, 1), b = 255 * clamped(color[2], 0, 1);
+  const bool is_gray = pixel == Pixel::gray8, is_reversed = pixel == Pixel::bgr8 || pixel == Pixel::bgra8;
+  to[0] = is_gray ? 0.299f * r + 0.587f * g + 0.114f * b : is_reversed ? b : r;
+  to[1] = is_gray ? 0 : g;
+  to[2] = is_gray ? 0 : is_reversed ? r : b;
+  to[3] = clamped(color[3], 0, 1);
+}
+
+// Describes a sound mark on a canvas of this size.
+MR_BOTH inline MarkShape shape_of(const Mark& mark, const MarkStyle& style, uint32_t width, uint32_t height) {
+  MarkShape shape{};
+  shape.is_box = mark.kind == static_cast<int32_t>(MarkKind::box);
+  lay_out_color(mark.color, style.pixel, shape.line_color);
+  lay_out_color(mark.fill, style.pixel, shape.fill_color);
+  shape.runs = !shape.is_box && shape.fill_color[3] > 0;
+  shape.has_line = mark.width > 0 && (shape.line_color[3] > 0 || shape.runs);
+  shape.has_fill = shape.is_box && shape.fill_color[3] > 0;
+  shape.half_line = style.soft ? mark.width / 2 : 0.5f + larger(mark.width, 1) / 2;
+  shape.thinness = style.soft ? 1 : smaller(mark.width, 1);
+  shape.x = mark.at[0];
+  shape.y = mark.at[1];
+  const float softness = shape.is_box ? kSoftBox : kSoftSegment;
+  float reach = shape.has_line ? shape.half_line + (style.soft ? softness : 0) : 0;
+  if (shape.has_fill) reach = larger(reach, 0.5f);
+  double left, right, top, bottom; // beyond single precision, so that a pixel far off is not lost
+  if (shape.is_box) {
+    const double half_width = mark.at[2] / 2.0, half_height = mark.at[3] / 2.0;
+    const double corner = clamped(mark.roundness, 0, 1) * fmin(half_width, half_height);
+    const double cosine = cos(double{mark.at[4]}), sine = sin(double{mark.at[4]});
+    shape.dx = static_cast<float>(cosine);
+    shape.dy = static_cast<float>(sine);
+    shape.corner = static_cast<float>(corner);
+    shape.across = static_cast<float>(half_width - corner);
+    shape.down = static_cast<float>(half_height - corner);
+    const double reach_x = fabs(cosine) * (half_width - corner) + fabs(sine) * (half_height - corner) + corner;
+    const double reach_y = fabs(sine) * (half_width - corner) + fabs(cosine) * (half_height - corner) + corner;
+    left = double{shape.x} - reach_x;
+    right = double{shape.x} + reach_x;
+    top = double{shape.y} - reach_y;
+    bottom = double{shape.y} + reach_y;
+  } else {
+    const double length_x = double{mark.at[2]} - mark.at[0], length_y = double{mark.at[3]} - mark.at[1];
+    const double length = sqrt(length_x * length_x + length_y * length_y);
+    shape.dx = length > 0 ? static_cast<float>(length_x / length) : 1; // a disc has any direction
+    shape.dy = length > 0 ? static_cast<float>(length_y / length) : 0;
+    shape.length = static_cast<float>(length);
+    left = fmin(double{mark.at[0]}, double{mark.at[2]});
+    right = fmax(double{mark.at[0]}, double{mark.at[2]});
+    top = fmin(double{mark.at[1]}, double{mark.at[3]});
+    bottom = fmax(double{mark.at[1]}, double{mark.at[3]});
+  }
+  if (!shape.has_line && !shape.has_fill) return shape;
+  // A pixel is covered if its middle is nearer than the reach.
+  const auto first = [](double place) { return static_cast<int32_t>(fmax(ceil(place - 0.5), 0)); };
+  const auto end = [](double place, uint32_t most) {
+    return static_cast<int32_t>(fmin(floor(place - 0.5) + 1, double(most)));
+  };
+  shape.area = {first(left - reach), first(top - reach), end(right + reach, width), end(bottom + reach, height)};
+  if (shape.area.right <= shape.area.left || shape.area.bottom <= shape.area.top) shape.area = {};
+  return shape;
+}
+
+// The distance from a place to a segment.
+MR_INTO_LOOPS float distance_to_segment(const MarkShape& shape, float x, float y) {
+  const float px = x - shape.x, py = y - shape.y;
+  const float along = px * shape.dx + py * shape.dy, aside = px * shape.dy - py * shape.dx;
+  // Before the first end and beyond the second the end itself is the nearest place.
+  const float beyond = larger(larger(-along, along - shape.length), 0);
+  return sqrtf(beyond * beyond + aside * aside);
+}
+
+// How far along a segment the place nearest to another one is, 0…1.
+MR_BOTH inline float share_of_segment(const MarkShape& shape, float x, float y) {
+  const float along = (x - shape.x) * shape.dx + (y - shape.y) * shape.dy;
+  return shape.length > 0 ? clamped(along / shape.length, 0, 1) : 0;
+}
+
+// Computes the colour of a segment whose colour runs, at a place.
+MR_BOTH inline void run_color(const MarkShape& shape, float x, float y, float (&color)[4]) {
+  const float share = share_of_segment(shape, x, y);
+  for (uint32_t c = 0; c < 4; ++c) color[c] = shape.line_color[c] + (shape.fill_color[c] - shape.line_color[c]) * share;
+}
+
+// The distance from a place to a box's outline; negative inside.
+MR_INTO_LOOPS float distance_to_box(const MarkShape& shape, float x, float y) {
+  const float px = x - shape.x, py = y - shape.y;
+  const float across = fabsf(shape.dx * px + shape.dy * py) - shape.across;
+  const float down = fabsf(shape.dx * py - shape.dy * px) - shape.down;
+  const float out_x = larger(across, 0), out_y = larger(down, 0);
+  return sqrtf(out_x * out_x + out_y * out_y) + smaller(larger(across, down), 0) - shape.corner;
+}
+
+// The share of a pixel that a line covers whose path is so far from the pixel's middle.
+MR_INTO_LOOPS float line_coverage(const MarkShape& shape, bool soft, float distance) {
+  if (!soft) return clamped(shape.half_line - distance, 0, 1) * shape.thinness;
+  const float softness = shape.is_box ? kSoftBox : kSoftSegment;
+  const float share = clamped((distance - shape.half_line + softness) / (2 * softness), 0, 1);
+  return 1 - share * share * (3 - 2 * share);
+}
+
+// The share of a pixel that the inside of an outline covers that is so far away; negative inside.
+MR_INTO_LOOPS float fill_coverage(float distance) { return clamped(0.5f - distance, 0, 1); }
+
+// True if the inside and the line of a stroke are blended as one: they have one colour.
+MR_BOTH inline bool same_color(const float* a, const float* b) {
+  return a[0] == b[0] && a[1] == b[1] && a[2] == b[2] && a[3] == b[3];
+}
+
+} // namespace millrace::handlers::draw

@@ -1,0 +1,142 @@
+// Distances and coverages of marks, against the values of the rule (docs/reference/marks.md).
+#include "handlers/gpu/mark_shapes.h"
+
+#include <doctest/doctest.h>
+
+#include <array>
+#include <cmath>
+#include <limits>
+
+using namespace millrace;
+using namespace millrace::handlers::draw;
+
+namespace {
+
+constexpr MarkStyle kCrisp = {false, false, Pixel::rgb8}, kSoft = {true, false, Pixel::rgb8};
+
+Mark mark_of(MarkKind kind, std::array<float, 5> at, float width, float roundness = 0) {
+  Mark mark;
+  mark.kind = static_cast<int32_t>(kind);
+  std::copy(at.begin(), at.end(), mark.at);
+  mark.width = width;
+  mark.roundness = roundness;
+  return mark;
+}
+
+MarkShape shape(const Mark& mark, const MarkStyle& style) { return shape_of(mark, style, 256, 144); }
+
+doctest::Approx near(double value) { return doctest::Approx(value).scale(1).epsilon(2e-6); }
+
+} // namespace
+
+TEST_CASE("a line of 1.5 pixels covers what the table of the rule says") {
+  const Mark mark = mark_of(MarkKind::segment, {0, 0, 100, 0}, 1.5f);
+  const MarkShape soft = shape(mark, kSoft), crisp = shape(mark, kCrisp);
+  const struct {
+    float distance;
+    double soft, crisp;
+  } table[] = {{0, 0.843750, 1},    {0.25f, 0.740741, 1}, {0.5f, 0.623843, 0.75}, {0.75f, 0.5, 0.5},
+               {1, 0.376157, 0.25}, {1.5f, 0.156250, 0},  {2, 0.019676, 0},       {2.25f, 0, 0}};
+  for (const auto& row : table) {
+    CHECK(line_coverage(soft, true, row.distance) == near(row.soft));
+    CHECK(line_coverage(crisp, false, row.distance) == near(row.crisp));
+  }
+}
+
+TEST_CASE("the distance to a capsule, and what a soft line of 2 covers there") {
+  const MarkShape line = shape(mark_of(MarkKind::segment, {10, 10, 50, 40}, 2), kSoft);
+  const struct {
+    float x, y;
+    double distance, coverage;
+  } table[] = {{30.5f, 25.5f, 0.1, 0.896},
+               {8.5f, 9.5f, 1.581139, 0.223969},
+               {50.5f, 41.5f, 1.581139, 0.223969},
+               {20.5f, 20.5f, 2.1, 0.048593}};
+  for (const auto& row : table) {
+    const float distance = distance_to_segment(line, row.x, row.y);
+    CHECK(distance == near(row.distance));
+    CHECK(line_coverage(line, true, distance) == near(row.coverage));
+  }
+}
+
+TEST_CASE("the distance to a rounded box, and what a soft stroke of 2 covers there") {
+  const MarkShape box = shape(mark_of(MarkKind::box, {30, 30, 40, 40, 0}, 2, 0.5f), kSoft);
+  const struct {
+    float x, y;
+    double distance, coverage;
+  } table[] = {{10.5f, 10.5f, 3.435029, 0},
+               {12.5f, 12.5f, 0.606602, 0.779828},
+               {10.5f, 30.5f, -0.5, 0.843750},
+               {11.5f, 30.5f, -1.5, 0.156250},
+               {30.5f, 30.5f, -19.5, 0}};
+  for (const auto& row : table) {
+    const float distance = distance_to_box(box, row.x, row.y);
+    CHECK(distance == near(row.distance));
+    CHECK(line_coverage(box, true, std::fabs(distance)) == near(row.coverage));
+  }
+}
+
+TEST_CASE("a segment of no length is a disc, a line below one pixel is fainter, and a width of 0 is no line") {
+  const MarkShape dot = shape(mark_of(MarkKind::segment, {20, 20, 20, 20}, 8), kCrisp);
+  CHECK(distance_to_segment(dot, 23, 24) == near(5));
+  CHECK(line_coverage(dot, false, 4) == near(0.5));
+  const MarkShape thin = shape(mark_of(MarkKind::segment, {0, 0, 100, 0}, 0.3f), kCrisp);
+  CHECK(line_coverage(thin, false, 0) == near(0.3));
+  CHECK(line_coverage(thin, false, 0.5f) == near(0.15));
+  CHECK_FALSE(shape(mark_of(MarkKind::segment, {0, 0, 100, 0}, 0), kSoft).has_line);
+}
+
+TEST_CASE("the area of a mark has every pixel that it covers, and ends at the canvas") {
+  for (const MarkStyle& style : {kCrisp, kSoft})
+    for (const float turn : {0.0f, 0.3f, 2.0f})
+      for (const float width : {0.3f, 1.0f, 7.0f}) {
+        Mark box = mark_of(MarkKind::box, {60.3f, 50.2f, 70, 30, turn}, width, 0.4f);
+        box.fill[3] = 1;
+        const Mark line = mark_of(MarkKind::segment, {-20, 30.5f, 90, 200}, width);
+        for (const Mark& mark : {box, line}) {
+          const MarkShape found = shape(mark, style);
+          CHECK((found.area.left >= 0 && found.area.top >= 0 && found.area.right <= 256 && found.area.bottom <= 144));
+          for (int32_t y = 0; y < 144; ++y)
+            for (int32_t x = 0; x < 256; ++x) {
+              const float at_x = static_cast<float>(x) + 0.5f, at_y = static_cast<float>(y) + 0.5f;
+              const float distance =
+                  found.is_box ? distance_to_box(found, at_x, at_y) : distance_to_segment(found, at_x, at_y);
+              float covers = line_coverage(found, style.soft, std::fabs(distance));
+              if (found.is_box) covers = std::max(covers, fill_coverage(distance));
+              if (covers > 1e-5f) REQUIRE(found.area.holds(x, y));
+            }
+        }
+      }
+}
+
+TEST_CASE("marks with NaN, of an unknown kind, of negative size or beyond any picture are not sound") {
+  const Mark sound = mark_of(MarkKind::box, {1, 2, 3, 4, 5}, 1);
+  CHECK(is_sound(sound));
+  CHECK(is_sound(mark_of(MarkKind::segment, {1, 2, -3, -4, NAN}, 1))); // its fifth number means nothing
+  CHECK(is_sound(mark_of(MarkKind::box, {-1e6f, 1e6f, 1e6f, 0, 0}, 0)));
+  for (uint32_t i = 0; i < 5; ++i)
+    for (const float wrong : {NAN, std::numeric_limits<float>::infinity(), -1.1e6f}) {
+      Mark mark = sound;
+      mark.at[i] = wrong;
+      CHECK_FALSE(is_sound(mark));
+    }
+  for (float Mark::*number : {&Mark::width, &Mark::roundness}) {
+    Mark mark = sound;
+    mark.*number = NAN;
+    CHECK_FALSE(is_sound(mark));
+  }
+  for (uint32_t c = 0; c < 4; ++c) {
+    Mark mark = sound;
+    mark.color[c] = NAN;
+    CHECK_FALSE(is_sound(mark));
+    mark = sound;
+    mark.fill[c] = NAN;
+    CHECK_FALSE(is_sound(mark));
+  }
+  Mark mark = sound;
+  mark.kind = 2;
+  CHECK_FALSE(is_sound(mark));
+  mark = sound;
+  mark.at[3] = -1;
+  CHECK_FALSE(is_sound(mark));
+}
