@@ -25,6 +25,7 @@ sheet() {
 whole='scale=720:-1'
 second='crop=iw:ih/2:0:ih/2,scale=720:-1'
 sheet street sheet 301 "$whole" columns=2 tile_width=400 step=100
+sheet overlay sheet 301 "$whole" columns=2 tile_width=400 step=100
 sheet faces sheet 241 'crop=iw:ih*2/3:0:ih/3,scale=720:-1' columns=2 tile_width=400 step=48 # a film begins in the dark
 sheet motion sheet 302 "$whole" columns=2 tile_width=400 step=100
 sheet picture_in_picture sheet 301 "$whole" columns=2 tile_width=400 step=100
