@@ -8,8 +8,6 @@
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
-#include <cstring>
-#include <type_traits>
 #include <utility>
 
 namespace millrace::handlers {
@@ -265,7 +263,7 @@ void MarkPainter::paint_stroke(std::span<const uint32_t> pieces, int32_t row) {
 Stretches MarkPainter::stretches(const PaintedShape& shape, float y) const {
   const MarkShape& mark = shape.mark;
   // The columns whose middles lie between two places, and those that rounding may take for outside.
-  const float slack = 0.01f + 1e-6f * (std::fabs(mark.x) + mark.across + mark.corner + shape.aside);
+  const float slack = 0.01f + 1e-6f * (std::fabs(mark.x) + mark.length + mark.across + mark.corner + shape.aside);
   const float most = static_cast<float>(mark.area.right) + 1;
   const auto column = [&](float place) { return static_cast<int32_t>(clamped(place, -1, most) + 1.5f) - 1; };
   const auto between = [&](float left, float right) {
