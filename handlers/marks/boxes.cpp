@@ -9,6 +9,7 @@
 
 #include "handlers/gpu/mark_makers.h"
 #include "handlers/marks/color_params.h"
+#include "handlers/marks/most_marks.h"
 
 namespace millrace::handlers {
 namespace {
@@ -47,8 +48,13 @@ class MarksBoxes final : public Handler {
         std::max<uint64_t>(checked_most_marks(records, draw::marks_of_box(style())), 1);
   }
 
+  void start() override { style_ = style(); }
+
   void process(Tick& tick, Cpu&) {
-    const draw::BoxMarkStyle style = this->style();
+    draw::BoxMarkStyle style = style_;
+    style.side = static_cast<float>(*side_);
+    style.width = static_cast<float>(*width_);
+    style.color.opacity = static_cast<float>(*color_.opacity);
     const std::span<const Box> boxes = boxes_.present(tick) ? boxes_(tick) : std::span<const Box>();
     const std::span<const Point> points = points_.present(tick) ? points_(tick) : std::span<const Point>();
     const uint32_t each = draw::marks_of_box(style);
@@ -83,6 +89,7 @@ class MarksBoxes final : public Handler {
                          range(0, 0.5)};
   Param<double> fill_{*this, "fill", 0, "opacity of the inside", range(0, 1)};
   MarkColorParams color_{*this};
+  draw::BoxMarkStyle style_{}; // as the run began; live parameters may have changed
 };
 
 } // namespace

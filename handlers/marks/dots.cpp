@@ -7,6 +7,7 @@
 
 #include "handlers/gpu/mark_makers.h"
 #include "handlers/marks/color_params.h"
+#include "handlers/marks/most_marks.h"
 
 namespace millrace::handlers {
 namespace {
@@ -40,8 +41,13 @@ class MarksDots final : public Handler {
     formats.out(out_).record_count_max = std::max<uint64_t>(checked_most_marks(points, draw::marks_of_dot(style())), 1);
   }
 
+  void start() override { style_ = style(); }
+
   void process(Tick& tick, Cpu&) {
-    const draw::DotStyle style = this->style();
+    draw::DotStyle style = style_;
+    style.radius = static_cast<float>(*radius_);
+    style.width = static_cast<float>(*width_);
+    style.color.opacity = static_cast<float>(*color_.opacity);
     const std::span<const Point> points = points_.present(tick) ? points_(tick) : std::span<const Point>();
     const uint32_t each = draw::marks_of_dot(style);
     const std::span<Mark> marks = out_.allocate(tick, points.size() * each);
@@ -61,6 +67,7 @@ class MarksDots final : public Handler {
   Param<double> radius_{*this, "radius", 4, "of a dot; 0: the point's own", range(0, 8192), unit("px"), live};
   Param<double> width_{*this, "width", 2, "of the line of ring, plus and cross", range(0, 1000), unit("px"), live};
   MarkColorParams color_{*this};
+  draw::DotStyle style_{}; // as the run began; live parameters may have changed
 };
 
 } // namespace

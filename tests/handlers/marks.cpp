@@ -270,6 +270,24 @@ TEST_CASE("makers: the id chooses the colour, a colour is for all, and without i
   CHECK(test.tick().error.find("'red' is neither id nor \"#rrggbb\"") != std::string::npos);
 }
 
+TEST_CASE("makers: width, radius and opacity may change while a run goes on") {
+  TableTest dots(builtin("marks.dots"), {{"shape", "plus"}});
+  dots.input("points", testing::records<Point>({point_of(5, 5, 1, 0, 3)}));
+  REQUIRE(dots.tick().ok());
+  for (const auto& [name, text] : {std::pair{"width", "5"}, {"radius", "7"}, {"opacity", "0.25"}}) dots.set(name, text);
+  const Result dot = dots.tick();
+  const Mark& line = dot.records<Mark>("marks")[0];
+  CHECK((line.width == 5 && line.at[2] - line.at[0] == 14 && line.color[3] == 0.25f));
+
+  TableTest frames(builtin("marks.boxes"), {{"size", "fixed"}});
+  frames.input("points", testing::records<Point>({point_of(5, 5, 1, 0, 3)}));
+  REQUIRE(frames.tick().ok());
+  for (const auto& [name, text] : {std::pair{"width", "5"}, {"side", "9"}, {"opacity", "0.25"}}) frames.set(name, text);
+  const Result frame = frames.tick();
+  const Mark& box = frame.records<Mark>("marks")[0];
+  CHECK((box.width == 5 && box.at[2] == 9 && box.color[3] == 0.25f));
+}
+
 TEST_CASE("marks.dots: six shapes, as wide as their radius says") {
   for (const std::string shape : {"disc", "ring", "square", "diamond", "plus", "cross"})
     for (const std::string radius : {"6", "0"}) {
