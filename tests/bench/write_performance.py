@@ -320,10 +320,14 @@ def with_media_table(page, result, measured):
                         [MEDIA_EXPLANATION, measured + "\n", *TABLE_HEAD, *(peer_line(row) for row in result["rows"])])
 
 
-def with_net_table(page, result, measured):
+def with_rivals_table(page, begin, end, explanation, result, measured):
     missing = ["", *(f"- {line}" for line in result["missing"])] if result["missing"] else []
-    return with_section(page, NET_BEGIN, NET_END,
-                        [NET_EXPLANATION, measured + "\n", *TABLE_HEAD, *(peer_line(row) for row in result["rows"]), *missing])
+    return with_section(page, begin, end,
+                        [explanation, measured + "\n", *TABLE_HEAD, *(peer_line(row) for row in result["rows"]), *missing])
+
+
+def with_net_table(page, result, measured):
+    return with_rivals_table(page, NET_BEGIN, NET_END, NET_EXPLANATION, result, measured)
 
 
 def write_media(path):
@@ -333,17 +337,12 @@ def write_media(path):
     PAGE.write_text(prose.wrapped(with_media_table(PAGE.read_text(), result, measured)))
 
 
-def with_marks_table(page, result, measured):
-    missing = ["", *(f"- {line}" for line in result["missing"])] if result["missing"] else []
-    return with_section(page, MARKS_BEGIN, MARKS_END,
-                        [MARKS_EXPLANATION, measured + "\n", *TABLE_HEAD, *(peer_line(row) for row in result["rows"]), *missing])
-
-
 def write_marks(path):
     result = json.loads(path.read_text())
     measured = (f"{result['machine']}; `./dev bench --peers marks`, {result['date']}, {result['rounds']} rounds, release build; "
                 f"load average at the end {result['load']:.1f}.")
-    PAGE.write_text(prose.wrapped(with_marks_table(PAGE.read_text(), result, measured)))
+    page = with_rivals_table(PAGE.read_text(), MARKS_BEGIN, MARKS_END, MARKS_EXPLANATION, result, measured)
+    PAGE.write_text(prose.wrapped(page))
 
 
 def write_net(path):

@@ -32,11 +32,20 @@ constexpr int kWidth = 3840, kHeight = 2160;
 constexpr double kPi = 3.14159265358979;
 using Jobs = std::map<std::string, std::function<void()>>;
 
+// Random numbers that are the same in each run.
+class Numbers {
+ public:
+  explicit Numbers(uint32_t seed) : random_(seed) {}
+  float operator()(double low, double high) {
+    return static_cast<float>(low + (high - low) * static_cast<double>(random_()) / 4294967295.0);
+  }
+
+ private:
+  std::mt19937 random_;
+};
+
 std::vector<Mark> boxes(int count) {
-  std::mt19937 random(1);
-  const auto any = [&](double low, double high) {
-    return static_cast<float>(low + (high - low) * static_cast<double>(random()) / 4294967295.0);
-  };
+  Numbers any(1);
   std::vector<Mark> marks(static_cast<size_t>(count));
   for (Mark& mark : marks) {
     mark.kind = static_cast<int32_t>(MarkKind::box);
@@ -52,10 +61,7 @@ std::vector<Mark> boxes(int count) {
 }
 
 std::vector<Mark> lines(int count, float width) {
-  std::mt19937 random(2);
-  const auto any = [&](double low, double high) {
-    return static_cast<float>(low + (high - low) * static_cast<double>(random()) / 4294967295.0);
-  };
+  Numbers any(2);
   std::vector<Mark> marks(static_cast<size_t>(count));
   for (Mark& mark : marks) {
     const float turn = any(0, 2 * kPi);
