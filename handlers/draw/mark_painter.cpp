@@ -1,8 +1,7 @@
 // Goes through a picture row by row, and in each row through the marks that meet it; see mark_painter.h.
 //
-// Of a row only the stretches are looked at that a mark may cover: those of a frame are its two sides. A pixel is
-// loaded when the first mark covers it, keeps its channels in single precision to the last one, and is rounded and
-// stored at the row's end.
+// A mark looks only at the stretches of a row that it may cover. A frame has two, its sides. A pixel is loaded when the
+// first mark covers it. Its channels stay in single precision until the row's end, where they are rounded and stored.
 #include "handlers/draw/mark_painter.h"
 
 #include <algorithm>
@@ -16,8 +15,8 @@ using namespace draw;
 
 namespace {
 
-// A loop over the columns of a stretch, compiled for AVX2 too. Functions of MR_INTO_LOOPS become a part of it. GCC
-// takes no square root eight at a time where it has to set errno.
+// Marks a loop over the columns of a stretch, which is compiled for AVX2 too. GCC computes eight square roots at a time
+// only if none of them has to set errno.
 #if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__) && !defined(__SANITIZE_THREAD__) && \
     !defined(__SANITIZE_ADDRESS__)
 #define MR_COVER_LOOP \
@@ -26,30 +25,33 @@ namespace {
 #define MR_COVER_LOOP
 #endif
 
-constexpr int32_t kLongStretch = 24; // columns: from here on the coverages are computed by such a loop
-constexpr int32_t kRowsAhead = 2;    // so far below the next bytes are fetched
+constexpr int32_t kLongStretch = 24; // columns; the coverages of a stretch that is as long are computed by such a loop
+constexpr int32_t kRowsAhead = 2;    // the row whose bytes are fetched is so far below
 
-// The coverages of `count` columns whose first has its middle at x. The shape is a copy, which no store can change.
+// Turns distances to a path into coverages. One loop for both kinds of edges would have a branch in it.
+MR_INTO_LOOPS void cover_lines(const MarkShape& shape, bool soft, int32_t count, float* values) {
+  if (soft)
+    for (int32_t i = 0; i < count; ++i) values[i] = line_coverage(shape, true, values[i]);
+  else
+    for (int32_t i = 0; i < count; ++i) values[i] = line_coverage(shape, false, values[i]);
+}
+
+// These compute the coverages of `count` columns. The first column has its middle at x. The shape is a copy, which no
+// store can change.
 MR_COVER_LOOP void cover_segment(MarkShape shape, bool soft, float x, float y, int32_t count, float* coverage) {
   for (int32_t i = 0; i < count; ++i) coverage[i] = distance_to_segment(shape, x + static_cast<float>(i), y);
-  if (soft)
-    for (int32_t i = 0; i < count; ++i) coverage[i] = line_coverage(shape, true, coverage[i]);
-  else
-    for (int32_t i = 0; i < count; ++i) coverage[i] = line_coverage(shape, false, coverage[i]);
+  cover_lines(shape, soft, count, coverage);
 }
 MR_COVER_LOOP void cover_frame(MarkShape shape, bool soft, float x, float y, int32_t count, float* coverage) {
   for (int32_t i = 0; i < count; ++i) coverage[i] = fabsf(distance_to_box(shape, x + static_cast<float>(i), y));
-  if (soft)
-    for (int32_t i = 0; i < count; ++i) coverage[i] = line_coverage(shape, true, coverage[i]);
-  else
-    for (int32_t i = 0; i < count; ++i) coverage[i] = line_coverage(shape, false, coverage[i]);
+  cover_lines(shape, soft, count, coverage);
 }
 MR_COVER_LOOP void cover_inside(MarkShape shape, float x, float y, int32_t count, float* coverage) {
   for (int32_t i = 0; i < count; ++i) coverage[i] = fill_coverage(distance_to_box(shape, x + static_cast<float>(i), y));
 }
 
-// Half of the width that an upright box has at `off` above or below its middle, where all its sides are moved outwards
-// by `by`; negative where the row misses it.
+// Half of the width of an upright box in a row that is `off` above or below its middle, after all its sides were moved
+// outwards by `by`. It is negative if the row misses the box.
 float half_width_at(const MarkShape& box, float off, float by) {
   const float corner = larger(box.corner + by, 0), moved = box.corner + by - corner;
   const float beyond = off - box.down - moved;
@@ -176,7 +178,7 @@ void MarkPainter::each_column(const PaintedShape& shape, int32_t row, const Use&
   for (uint32_t s = 0; s < found.count; ++s) {
     const Columns& columns = found.columns[s];
     row_.add(columns);
-    // The rows below are far away in memory, where no processor expects the next access.
+    // A picture's rows are far apart in memory. No processor foresees an access to the next one.
     const int32_t later = columns.begin + shape.moves;
     __builtin_prefetch(picture_.row(0) + (row + kRowsAhead) * static_cast<ptrdiff_t>(picture_.stride()) +
                            static_cast<ptrdiff_t>(later) * kBytes,
@@ -262,7 +264,7 @@ void MarkPainter::paint_stroke(std::span<const uint32_t> pieces, int32_t row) {
 
 Stretches MarkPainter::stretches(const PaintedShape& shape, float y) const {
   const MarkShape& mark = shape.mark;
-  // The columns whose middles lie between two places, and those that rounding may take for outside.
+  // Finds the columns whose middles lie between two places. `slack` is what rounding may take away.
   const float slack = 0.01f + 1e-6f * (std::fabs(mark.x) + mark.length + mark.across + mark.corner + shape.aside);
   const float most = static_cast<float>(mark.area.right) + 1;
   const auto column = [&](float place) { return static_cast<int32_t>(clamped(place, -1, most) + 1.5f) - 1; };

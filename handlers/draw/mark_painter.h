@@ -27,17 +27,17 @@ struct Stretches {
 struct PaintedShape {
   draw::MarkShape mark;
   uint32_t stroke; // marks of one stroke are next to each other
-  // A segment that is not level: its middle moves by `slope` columns a row, its edges are `aside` of it, and it moves
-  // by `moves` to the row whose bytes are fetched.
+  // These are for a segment that is not level. Its middle moves by `slope` columns a row and by `moves` columns to the
+  // row whose bytes are fetched. Its edges are `aside` columns left and right of the middle.
   float slope = 0, aside = 0;
   int32_t moves = 0;
-  // An upright box: its stretches in all rows that are no further from its middle than `straight`.
+  // These are for an upright box. Rows that are at most `straight` from its middle have the same stretches.
   float straight = -1;
   Stretches sides{};
 };
 
-// A layer of a stroke of several pieces, its line or its inside: of each column the most that a piece covers, with the
-// alpha, and the piece.
+// The line or the inside of a stroke that has several pieces. Each column has the largest coverage times alpha of all
+// pieces, and the piece that has it.
 struct MostOfPieces {
   std::vector<float> alpha;
   std::vector<uint32_t> piece;

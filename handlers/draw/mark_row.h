@@ -74,8 +74,8 @@ class MarkRow {
   // Columns that are blended before store().
   void add(const Columns& stretch) { stretches_.push_back(stretch); }
 
-  // Gives a function of a column and an alpha that blends a colour. It has all that it needs in variables of its own,
-  // which no store changes.
+  // Gives a function that blends a colour into a column with an alpha. It holds copies of what it needs. Members would
+  // be loaded again after each store of a byte, which could have changed them.
   template <uint32_t kBytes>
   auto blender(const float* color) {
     return [ink = ink_of_layer(color), kept = kept_, channels = channels_.data(), is_loaded = is_loaded_.data(),

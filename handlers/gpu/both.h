@@ -2,7 +2,8 @@
 // host.
 #pragma once
 
-// MR_INTO_LOOPS is for small functions of pixels, which are a part of the loop that calls them, whatever its options.
+// MR_INTO_LOOPS marks small functions that compilers lay into the loop that calls them, also if that loop is compiled
+// with options of its own.
 #ifdef __CUDACC__
 #define MR_INTO_LOOPS __host__ __device__ __forceinline__
 #else

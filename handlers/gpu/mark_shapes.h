@@ -55,7 +55,7 @@ MR_BOTH inline bool is_sound(const Mark& mark) {
          mark.at[3] >= 0;
 }
 
-// Written out, because a compiler may not take larger() and smaller() for single instructions: theirs is another NaN.
+// fmaxf() and fminf() treat NaN in another way, so compilers call a library for them. These are single instructions.
 MR_INTO_LOOPS float larger(float a, float b) { return a > b ? a : b; }
 MR_INTO_LOOPS float smaller(float a, float b) { return a < b ? a : b; }
 

@@ -103,7 +103,7 @@ using TensorView = BasicTensor<const uint8_t>;
 using TensorSpan = BasicTensor<uint8_t>;
 
 namespace detail {
-// Apart from check_shape, so that compilers lay that into each allocate().
+// This is a function of its own, so that check_shape() is short and compilers lay it into each allocate().
 [[noreturn, gnu::cold, gnu::noinline]] inline void refuse_negative(std::span<const int64_t> shape) {
   std::string words;
   for (const int64_t extent : shape) words += (words.empty() ? "[" : ", ") + std::to_string(extent);
@@ -115,8 +115,8 @@ inline void check_shape(std::span<const int64_t> shape) {
   for (const int64_t extent : shape)
     if (extent < 0) refuse_negative(shape);
 }
-// Describes a dense row-major tensor of a shape that was checked, in place and number by number: to clear it first
-// costs more than the rest of allocate().
+// Describes a dense row-major tensor. The shape was checked. Each number is written once: to clear the record first
+// would cost more than the rest of allocate().
 inline void lay_out_tensor(DType dtype, std::span<const int64_t> shape, mr_tensor& tensor) {
   tensor.dtype_code = dtype.code;
   tensor.dtype_bits = dtype.bits;
