@@ -32,6 +32,8 @@ endfunction()
 
 # The kernels of handlers, compiled once for the module and for their test.
 file(GLOB kernel_sources CONFIGURE_DEPENDS handlers/gpu/*.cu)
+# Distances in pixels need no root or quotient that is right to the last bit.
+set_source_files_properties(handlers/gpu/mark_kernels.cu PROPERTIES COMPILE_OPTIONS "-prec-sqrt=false;-prec-div=false;-ftz=true")
 add_library(millrace_kernels OBJECT ${kernel_sources})
 millrace_cuda_options(millrace_kernels)
 

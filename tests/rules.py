@@ -25,7 +25,7 @@ RULES = {
     "4.1": "issued and done", "4.2": "fences", "4.3": "streams belong to the runtime", "4.4": "bodies never wait",
     "4.5": "capture and replay", "4.6": "large and small copies", "4.7": "scratch memory and state",
     "4.8": "a new plan while running", "4.9": "errors of a device", "4.10": "the simulated device",
-    "4.11": "device time is measured by events",
+    "4.11": "device time is measured by events", "4.12": "an absent list in a launch",
     "5.1": "facts, then pure passes", "5.2": "cutting segments", "5.3": "feasible first", "5.4": "then latency",
     "5.5": "search for a placement", "5.6": "price and reason of every step",
     "7.2": "a clock's home", "7.3": "stages and far paces", "7.4": "a parcel for each tick", "7.5": "joins by index", "7.6": "room of a crossing",

@@ -15,8 +15,8 @@ draw::BoxStyle box_style(const BoxSettings& settings, Pixel pixel, const GlyphSe
                          const void* copied, size_t name_count) {
   draw::BoxStyle style{};
   for (uint32_t i = 0; i < draw::kBoxColors; ++i) {
-    style.plates[i] = ink_of(draw::kBoxPalette[i], pixel);
-    style.letters[i] = ink_of(letter_color(draw::kBoxPalette[i]), pixel);
+    style.plates[i] = ink_of(draw::box_color(i), pixel);
+    style.letters[i] = ink_of(letter_color(draw::box_color(i)), pixel);
   }
   style.thickness = static_cast<int32_t>(settings.thickness);
   style.padding = static_cast<int32_t>(settings.size) / 5 + 1;

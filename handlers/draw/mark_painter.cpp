@@ -92,18 +92,13 @@ PaintedShape MarkPainter::prepared(const MarkShape& mark) const {
   PaintedShape shape{mark, stroke_count_};
   if (!mark.is_box && mark.dy != 0) {
     shape.slope = mark.dx / mark.dy;
-    shape.aside = (mark.half_line + (style_.soft ? kSoftSegment : 0)) / std::fabs(mark.dy);
+    shape.aside = mark.reach / std::fabs(mark.dy);
     shape.moves = static_cast<int32_t>(clamped(shape.slope * kRowsAhead, -1e6f, 1e6f));
   } else if (mark.is_box && mark.dy == 0) {
     shape.sides = stretches(shape, mark.y);
-    shape.straight = mark.down + smaller(mark.corner - reach_of(mark), 0);
+    shape.straight = mark.down + smaller(mark.corner - mark.reach, 0);
   }
   return shape;
-}
-
-// How far from its outline a box covers pixels.
-float MarkPainter::reach_of(const MarkShape& box) const {
-  return box.has_line ? box.half_line + (style_.soft ? kSoftBox : 0) : 0.5f;
 }
 
 uint64_t MarkPainter::add(std::span<const Mark> marks) {
@@ -252,13 +247,8 @@ void MarkPainter::paint_stroke(std::span<const uint32_t> pieces, int32_t row) {
     if (line <= 0 && fill <= 0) continue;
     const MarkShape& of_line = shapes_[line > 0 ? most_line_.piece[x] : pieces[0]].mark;
     const MarkShape& of_fill = shapes_[fill > 0 ? most_fill_.piece[x] : pieces[0]].mark;
-    const float* const line_color = color_of_line(of_line, x, run);
-    if (fill > 0 && line > 0 && same_color(line_color, of_fill.fill_color)) {
-      row_.blender<kBytes>(line_color)(x, larger(line, fill));
-    } else {
-      if (fill > 0) row_.blender<kBytes>(of_fill.fill_color)(x, fill);
-      if (line > 0) row_.blender<kBytes>(line_color)(x, line);
-    }
+    blend_stroke(color_of_line(of_line, x, run), line, of_fill.fill_color, fill,
+                 [&](const float* color, float alpha) { row_.blender<kBytes>(color)(x, alpha); });
   }
 }
 
@@ -284,8 +274,8 @@ Stretches MarkPainter::stretches(const PaintedShape& shape, float y) const {
   }
   const float off = std::fabs(y - mark.y);
   if (off <= shape.straight) return shape.sides;
-  const float reach = reach_of(mark), outer = half_width_at(mark, off, reach);
-  const float hole = mark.has_fill ? -1 : half_width_at(mark, off, -reach) - 2 * slack;
+  const float outer = half_width_at(mark, off, mark.reach);
+  const float hole = mark.has_fill ? -1 : half_width_at(mark, off, -mark.reach) - 2 * slack;
   const Columns left = between(mark.x - outer, mark.x - hole), right = between(mark.x + hole, mark.x + outer);
   if (hole <= 0 || left.end > right.begin) {
     found.add(between(mark.x - outer, mark.x + outer));

@@ -62,7 +62,6 @@ class [[gnu::visibility("hidden")]] MarkPainter { // hidden like its members
 
  private:
   PaintedShape prepared(const draw::MarkShape& mark) const;
-  float reach_of(const draw::MarkShape& box) const;
   Stretches stretches(const PaintedShape& shape, float y) const;
   void activate(int32_t row);
   template <uint32_t kBytes>

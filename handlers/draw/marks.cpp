@@ -3,10 +3,12 @@
 #include <millrace/payload/marks.h>
 
 #include <algorithm>
+#include <optional>
 #include <stdexcept>
 #include <string>
 
 #include "handlers/draw/mark_painter.h"
+#include "handlers/gpu/mark_kernels.h"
 
 namespace millrace::handlers {
 namespace {
@@ -28,13 +30,12 @@ of a pixel are blended before it is rounded. Marks with NaN, of an unknown kind 
     test.pattern ! draw.marks name=d ; record.from_json path=examples/data/marks.jsonl ! d.marks
 )"[1];
 
-constexpr uint32_t kListsMax = 8;
-
 class Marks final : public Handler {
  public:
   Marks() {
     stateless();
     no_allocation();
+    capturable();
   }
 
   void configure(const Formats& formats) override {
@@ -45,8 +46,10 @@ class Marks final : public Handler {
         throw std::invalid_argument("list " + std::to_string(list) + " may have " + std::to_string(most) +
                                     " marks, and a list has at most " + std::to_string(draw::kMarksMax) +
                                     "; let its handler make fewer");
+      list_max_[list] = most;
       marks_max_ += most;
     }
+    needs_scratch(gpu::mark_scratch_bytes(marks_max_));
     const Format& picture = formats.in(video_);
     width_ = picture.width;
     height_ = picture.height;
@@ -55,14 +58,16 @@ class Marks final : public Handler {
   void start() override {
     style_.soft = *edge_ == "soft";
     style_.adds = *blend_ == "add";
-    painter_.reserve(marks_max_, width_, height_);
+    place_ = gpu();
+    if (place_)
+      gpu::check(gpu::library_of(*place_).marks->begin_count(place_->stream, place_->scratch));
+    else
+      painter_.reserve(marks_max_, width_, height_);
   }
 
   void process(Tick& tick, Cpu&) {
     const ImageSpan picture = out_.modify(tick, video_);
-    draw::MarkStyle style = style_;
-    style.pixel = picture.pixel();
-    painter_.begin(picture, style);
+    painter_.begin(picture, style_on(picture));
     uint64_t skipped = 0;
     for (uint32_t list = 0; list < marks_.count(); ++list)
       if (marks_.present(tick, list)) skipped += painter_.add(marks_(tick, list));
@@ -70,16 +75,41 @@ class Marks final : public Handler {
     painter_.paint();
   }
 
+  void process(Tick& tick, Cuda& cuda) {
+    const ImageSpan picture = out_.modify(tick, video_);
+    gpu::MarkLists lists;
+    lists.count = marks_.count();
+    for (uint32_t list = 0; list < lists.count; ++list)
+      lists.lists[list] = gpu::on_device<Mark>(marks_.raw(tick, list), list_max_[list]);
+    gpu::check(gpu::library_of(cuda).marks->paint(cuda.stream(), lists, style_on(picture), gpu::on_device(picture),
+                                                  cuda.scratch(), marks_max_));
+  }
+
+  void stop() override {
+    if (!place_) return;
+    uint64_t skipped = 0;
+    const bool is_read = gpu::library_of(*place_).marks->read_count(place_->stream, place_->scratch, skipped);
+    if (is_read && skipped > 0) count("marks_skipped", static_cast<int64_t>(skipped));
+    place_.reset();
+  }
+
  private:
+  draw::MarkStyle style_on(const ImageSpan& picture) const {
+    draw::MarkStyle style = style_;
+    style.pixel = picture.pixel();
+    return style;
+  }
+
   Input<Image> video_{*this, "video", pixels({Pixel::gray8, Pixel::rgb8, Pixel::bgr8, Pixel::rgba8, Pixel::bgra8})};
-  Inputs<Records<Mark>> marks_{*this,    "marks",      kListsMax,
+  Inputs<Records<Mark>> marks_{*this,    "marks",      gpu::kMarkListsMax,
                                optional, idle_without, help("in pixels of the picture, painted in this order")};
   Output<Image> out_{*this, "video", in_place(video_)};
   Param<std::string> edge_{*this, "edge", "crisp", "of shapes", choices({"crisp", "soft"})};
   Param<std::string> blend_{*this, "blend", "over", "how colours meet the picture", choices({"over", "add"})};
   MarkPainter painter_;
   draw::MarkStyle style_{};
-  uint64_t marks_max_ = 0;
+  uint64_t list_max_[gpu::kMarkListsMax] = {}, marks_max_ = 0; // marks of each list, and of all
+  std::optional<GpuPlace> place_;                              // the GPU body's, while it runs
   uint32_t width_ = 0, height_ = 0;
 };
 

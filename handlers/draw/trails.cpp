@@ -40,8 +40,7 @@ class Trails final : public Handler {
     for (auto trail = trails_.begin(); trail != trails_.end();) {
       std::deque<Point>& points = trail->second;
       while (!points.empty() && now_ - points.front().tick >= too_old) points.pop_front();
-      draw(picture, points,
-           ink_of(draw::kBoxPalette[static_cast<uint64_t>(trail->first) % draw::kBoxColors], picture.pixel()));
+      draw(picture, points, ink_of(draw::box_color(static_cast<uint64_t>(trail->first)), picture.pixel()));
       trail = points.empty() ? trails_.erase(trail) : std::next(trail);
     }
   }

@@ -17,9 +17,12 @@ namespace millrace::handlers::draw {
 
 // Twelve hues that are easy to tell apart on a screen and from most pictures.
 inline constexpr uint32_t kBoxColors = 12;
-inline constexpr Color kBoxPalette[kBoxColors] = {{230, 25, 75},  {60, 180, 75},   {255, 225, 25}, {0, 130, 200},
-                                                  {245, 130, 48}, {145, 30, 180},  {70, 240, 240}, {240, 50, 230},
-                                                  {210, 245, 60}, {250, 190, 212}, {0, 128, 128},  {220, 190, 255}};
+MR_BOTH constexpr Color box_color(uint64_t number) {
+  constexpr Color kPalette[kBoxColors] = {{230, 25, 75},  {60, 180, 75},   {255, 225, 25}, {0, 130, 200},
+                                          {245, 130, 48}, {145, 30, 180},  {70, 240, 240}, {240, 50, 230},
+                                          {210, 245, 60}, {250, 190, 212}, {0, 128, 128},  {220, 190, 255}};
+  return kPalette[number % kBoxColors];
+}
 
 // The index of a box's colour, from the id of its track or else from its class.
 MR_BOTH inline uint32_t color_index(const Box& box) {

@@ -7,44 +7,14 @@
 
 #include <algorithm>
 
-#include "handlers/gpu/launch.cuh"
 #include "handlers/gpu/rounded_product.h"
+#include "handlers/gpu/tiles.cuh"
 
 namespace millrace::handlers::gpu {
 
 using namespace draw;
 
 namespace {
-
-constexpr uint32_t kThreads = kBlockWidth * kBlockHeight, kWarps = kThreads / 32;
-
-__device__ uint32_t thread_index() { return threadIdx.y * kBlockWidth + threadIdx.x; }
-
-// The result of keep(), which all threads of a block call together: this thread's place among the threads that keep
-// their item, and the number of those threads.
-struct Kept {
-  uint32_t place, count;
-};
-__device__ Kept keep(bool keeps) {
-  __shared__ uint32_t of_warp[kWarps];
-  const uint32_t warp = thread_index() / 32, lane = thread_index() % 32;
-  const uint32_t votes = __ballot_sync(0xffffffffu, keeps);
-  if (lane == 0) of_warp[warp] = __popc(votes);
-  __syncthreads();
-  Kept kept{static_cast<uint32_t>(__popc(votes & ((1u << lane) - 1))), 0};
-  for (uint32_t w = 0; w < kWarps; ++w) {
-    if (w < warp) kept.place += of_warp[w];
-    kept.count += of_warp[w];
-  }
-  __syncthreads(); // before the next call writes
-  return kept;
-}
-
-__device__ uint8_t* pixel_at(const DevicePicture& picture, int32_t x, int32_t y) {
-  const mr_plane& plane = picture.image.planes[0];
-  return picture.data + plane.offset + static_cast<size_t>(y) * plane.stride +
-         static_cast<size_t>(x) * bytes_per_pixel(static_cast<Pixel>(picture.image.format));
-}
 
 // ---- boxes --------------------------------------------------------------------------------------------------------
 
@@ -68,10 +38,11 @@ __global__ void draw_boxes(const Box* boxes, const uint64_t* count, const __grid
       mark = mark_of(boxes[index], style);
       seen = touches(mark, tile);
     }
-    const Kept kept = keep(seen);
-    if (seen) marks[kept.place] = mark;
+    Votes kept[1];
+    vote({seen}, kept);
+    if (seen) marks[kept[0].before] = mark;
     __syncthreads();
-    for (uint32_t m = kept.count; m-- > 0;)
+    for (uint32_t m = kept[0].all; m-- > 0;)
       for (int32_t i = 0; i < kPixelsOfThread; ++i) {
         const int32_t x = left + static_cast<int32_t>(threadIdx.x) + i % 2 * static_cast<int32_t>(kBlockWidth);
         const int32_t y = top + static_cast<int32_t>(threadIdx.y) + i / 2 * static_cast<int32_t>(kBlockHeight);
@@ -143,10 +114,11 @@ __device__ void draw_letters(const TextLine& text, const SetLine& line, uint32_t
       const int32_t from = line.pens[index] + shape.left;
       touches = from < left + static_cast<int32_t>(kBlockWidth) && from + static_cast<int32_t>(shape.width) > left;
     }
-    const Kept kept = keep(touches);
-    if (touches) seen[kept.place] = static_cast<uint16_t>(index);
+    Votes kept[1];
+    vote({touches}, kept);
+    if (touches) seen[kept[0].before] = static_cast<uint16_t>(index);
     __syncthreads();
-    for (uint32_t k = 0; k < kept.count && inside; ++k) {
+    for (uint32_t k = 0; k < kept[0].all && inside; ++k) {
       const uint32_t coverage =
           coverage_at(text.sheet, first + line.glyphs[seen[k]], line.pens[seen[k]], text.baseline, x, y);
       if (coverage > 0) blend(pixel_at(picture, x, y), ink, coverage);

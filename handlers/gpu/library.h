@@ -15,15 +15,18 @@ struct ImageKernels;  // image_kernels.h
 struct TensorKernels; // tensor_kernels.h
 struct LayerKernels;  // layer_kernels.h
 struct DrawKernels;   // draw_kernels.h
+struct MarkKernels;   // mark_kernels.h
 
 struct Library {
   const ImageKernels* image;
   const TensorKernels* tensor;
   const LayerKernels* layers;
   const DrawKernels* draw;
+  const MarkKernels* marks;
 };
 
 inline const Library& library_of(const Cuda& cuda) { return *static_cast<const Library*>(cuda.raw->library); }
+inline const Library& library_of(const GpuPlace& place) { return *static_cast<const Library*>(place.library); }
 
 // Throws the error message of a launch, if there is one.
 inline void check(const char* sentence) {

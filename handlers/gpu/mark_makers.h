@@ -21,7 +21,7 @@ struct MarkColor {
 };
 
 MR_BOTH inline void color_mark(const MarkColor& style, const Box& key, Mark& mark) {
-  const Color own = kBoxPalette[color_index(key)];
+  const Color own = box_color(color_index(key));
   const float of_id[] = {own.r / 255.0f, own.g / 255.0f, own.b / 255.0f, 1};
   const float* const color = style.by_id ? of_id : style.color;
   for (uint32_t c = 0; c < 3; ++c) mark.color[c] = mark.fill[c] = color[c];

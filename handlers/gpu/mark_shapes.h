@@ -20,13 +20,9 @@ struct MarkStyle {
   Pixel pixel;
 };
 
-// A mark as it is painted on one canvas.
-struct MarkShape {
+// A mark as it is painted on one canvas. Kernels load it four numbers at a time.
+struct alignas(16) MarkShape {
   PixelArea area;     // the pixels that it may cover, within the canvas; empty if there are none
-  bool is_box;        // else a segment
-  bool has_line;      // anything of its line is to be seen
-  bool has_fill;      // the same of its inside
-  bool runs;          // a segment whose colour runs from line_color to fill_color
   float x, y;         // the segment's first end, the box's middle
   float dx, dy;       // the segment's direction; the cosine and the sine of the box's turn
   float length;       // the segment's
@@ -34,6 +30,11 @@ struct MarkShape {
   float corner;       // radius of the box's corners
   float half_line;    // distance from the path at which the line's edge begins (crisp) or has its middle (soft)
   float thinness;     // a crisp line below one pixel is that much fainter
+  float reach;        // no pixel is covered that is further from the path, or from the box whose inside is seen
+  bool is_box;        // else a segment
+  bool has_line;      // anything of its line is to be seen
+  bool has_fill;      // the same of its inside
+  bool runs;          // a segment whose colour runs from line_color to fill_color
   float line_color[4], fill_color[4]; // channels of the canvas, 0…255, and alpha 0…1 at the end
 };
 
@@ -87,13 +88,15 @@ MR_BOTH inline MarkShape shape_of(const Mark& mark, const MarkStyle& style, uint
   shape.x = mark.at[0];
   shape.y = mark.at[1];
   const float softness = shape.is_box ? kSoftBox : kSoftSegment;
-  float reach = shape.has_line ? shape.half_line + (style.soft ? softness : 0) : 0;
-  if (shape.has_fill) reach = larger(reach, 0.5f);
+  shape.reach = shape.has_line ? shape.half_line + (style.soft ? softness : 0) : 0;
+  if (shape.has_fill) shape.reach = larger(shape.reach, 0.5f);
+  const double reach = shape.reach;
   double left, right, top, bottom; // beyond single precision, so that a pixel far off is not lost
   if (shape.is_box) {
     const double half_width = mark.at[2] / 2.0, half_height = mark.at[3] / 2.0;
     const double corner = clamped(mark.roundness, 0, 1) * fmin(half_width, half_height);
-    const double cosine = cos(double{mark.at[4]}), sine = sin(double{mark.at[4]});
+    const bool is_upright = mark.at[4] == 0; // most are
+    const double cosine = is_upright ? 1 : cos(double{mark.at[4]}), sine = is_upright ? 0 : sin(double{mark.at[4]});
     shape.dx = static_cast<float>(cosine);
     shape.dy = static_cast<float>(sine);
     shape.corner = static_cast<float>(corner);
@@ -168,9 +171,37 @@ MR_INTO_LOOPS float line_coverage(const MarkShape& shape, bool soft, float dista
 // The share of a pixel that the inside of an outline covers that is so far away; negative inside.
 MR_INTO_LOOPS float fill_coverage(float distance) { return clamped(0.5f - distance, 0, 1); }
 
+// True if the mark may cover a pixel whose middle is at most so far from a place.
+MR_BOTH inline bool may_cover(const MarkShape& shape, float x, float y, float radius) {
+  // A distance grows by no more than the way that one goes. The rest is for rounding.
+  const float near = shape.reach + radius + 0.01f +
+                     1e-6f * (fabsf(x - shape.x) + fabsf(y - shape.y) + shape.length + shape.across + shape.down);
+  if (!shape.is_box) return distance_to_segment(shape, x, y) <= near;
+  const float distance = distance_to_box(shape, x, y);
+  return (shape.has_fill ? distance : fabsf(distance)) <= near;
+}
+
+// The same for any pixel of an area, which is not empty.
+MR_BOTH inline bool touches(const MarkShape& shape, const PixelArea& area) {
+  const float across = static_cast<float>(area.right - area.left - 1) / 2;
+  const float down = static_cast<float>(area.bottom - area.top - 1) / 2;
+  return shape.area.meets(area) &&
+         may_cover(shape, static_cast<float>(area.left) + 0.5f + across, static_cast<float>(area.top) + 0.5f + down,
+                   sqrtf(across * across + down * down));
+}
+
 // True if the inside and the line of a stroke are blended as one: they have one colour.
 MR_BOTH inline bool same_color(const float* a, const float* b) {
   return a[0] == b[0] && a[1] == b[1] && a[2] == b[2] && a[3] == b[3];
+}
+
+// Calls `blend(color, alpha)` for a pixel of a stroke with several pieces, whose line and inside have these alphas.
+template <class Blend>
+MR_BOTH void blend_stroke(const float* line_color, float line, const float* fill_color, float fill,
+                          const Blend& blend) {
+  if (fill > 0 && line > 0 && same_color(line_color, fill_color)) return blend(line_color, larger(line, fill));
+  if (fill > 0) blend(fill_color, fill);
+  if (line > 0) blend(line_color, line);
 }
 
 } // namespace millrace::handlers::draw

@@ -7,7 +7,7 @@
 #include <stdexcept>
 #include <string>
 
-#include "handlers/gpu/mark_makers.h"
+#include "handlers/gpu/mark_kernels.h"
 #include "handlers/marks/color_params.h"
 #include "handlers/marks/most_marks.h"
 
@@ -37,24 +37,22 @@ class MarksBoxes final : public Handler {
   MarksBoxes() {
     stateless();
     no_allocation();
+    capturable();
   }
 
   void configure(const Formats& formats) override {
     if (corners_ > 0 && roundness_ > 0)
       throw std::invalid_argument("corners alone are square; set roundness: 0, or corners: 0 for the whole outline");
-    const uint64_t records = (boxes_.connected() ? formats.in(boxes_).record_count_max : 0) +
-                             (points_.connected() ? formats.in(points_).record_count_max : 0);
-    formats.out(out_).record_count_max =
-        std::max<uint64_t>(checked_most_marks(records, draw::marks_of_box(style())), 1);
+    boxes_max_ = boxes_.connected() ? formats.in(boxes_).record_count_max : 0;
+    points_max_ = points_.connected() ? formats.in(points_).record_count_max : 0;
+    marks_max_ = checked_most_marks(boxes_max_ + points_max_, draw::marks_of_box(style()));
+    formats.out(out_).record_count_max = marks_max_;
   }
 
   void start() override { style_ = style(); }
 
   void process(Tick& tick, Cpu&) {
-    draw::BoxMarkStyle style = style_;
-    style.side = static_cast<float>(*side_);
-    style.width = static_cast<float>(*width_);
-    style.color.opacity = static_cast<float>(*color_.opacity);
+    const draw::BoxMarkStyle style = style_now();
     const std::span<const Box> boxes = boxes_.present(tick) ? boxes_(tick) : std::span<const Box>();
     const std::span<const Point> points = points_.present(tick) ? points_(tick) : std::span<const Point>();
     const uint32_t each = draw::marks_of_box(style);
@@ -66,7 +64,21 @@ class MarksBoxes final : public Handler {
       draw::make_box_marks(draw::box_around(point), point.age, number++, style, std::exchange(next, next + each));
   }
 
+  void process(Tick& tick, Cuda& cuda) {
+    Mark* const marks = out_.allocate(tick, marks_max_).data();
+    gpu::check(gpu::library_of(cuda).marks->boxes(cuda.stream(), gpu::on_device<Box>(boxes_.raw(tick), boxes_max_),
+                                                  gpu::on_device<Point>(points_.raw(tick), points_max_), style_now(),
+                                                  {marks, Cuda::count_of(out_.raw(tick))}));
+  }
+
  private:
+  draw::BoxMarkStyle style_now() const {
+    draw::BoxMarkStyle style = style_;
+    style.side = static_cast<float>(*side_);
+    style.width = static_cast<float>(*width_);
+    style.color.opacity = static_cast<float>(*color_.opacity);
+    return style;
+  }
   draw::BoxMarkStyle style() const {
     return {size_named(*size_),
             static_cast<float>(*side_),
@@ -90,6 +102,7 @@ class MarksBoxes final : public Handler {
   Param<double> fill_{*this, "fill", 0, "opacity of the inside", range(0, 1)};
   MarkColorParams color_{*this};
   draw::BoxMarkStyle style_{}; // as the run began; live parameters may have changed
+  uint64_t boxes_max_ = 0, points_max_ = 0, marks_max_ = 0;
 };
 
 } // namespace

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <string>
 
-#include "handlers/gpu/mark_makers.h"
+#include "handlers/gpu/mark_kernels.h"
 #include "handlers/marks/color_params.h"
 #include "handlers/marks/most_marks.h"
 
@@ -34,20 +34,19 @@ class MarksDots final : public Handler {
   MarksDots() {
     stateless();
     no_allocation();
+    capturable();
   }
 
   void configure(const Formats& formats) override {
-    const uint64_t points = points_.connected() ? formats.in(points_).record_count_max : 0;
-    formats.out(out_).record_count_max = std::max<uint64_t>(checked_most_marks(points, draw::marks_of_dot(style())), 1);
+    points_max_ = points_.connected() ? formats.in(points_).record_count_max : 0;
+    marks_max_ = checked_most_marks(points_max_, draw::marks_of_dot(style()));
+    formats.out(out_).record_count_max = marks_max_;
   }
 
   void start() override { style_ = style(); }
 
   void process(Tick& tick, Cpu&) {
-    draw::DotStyle style = style_;
-    style.radius = static_cast<float>(*radius_);
-    style.width = static_cast<float>(*width_);
-    style.color.opacity = static_cast<float>(*color_.opacity);
+    const draw::DotStyle style = style_now();
     const std::span<const Point> points = points_.present(tick) ? points_(tick) : std::span<const Point>();
     const uint32_t each = draw::marks_of_dot(style);
     const std::span<Mark> marks = out_.allocate(tick, points.size() * each);
@@ -55,7 +54,20 @@ class MarksDots final : public Handler {
       draw::make_dot_marks(points[p], p, style, marks.data() + size_t{p} * each);
   }
 
+  void process(Tick& tick, Cuda& cuda) {
+    Mark* const marks = out_.allocate(tick, marks_max_).data();
+    gpu::check(gpu::library_of(cuda).marks->dots(cuda.stream(), gpu::on_device<Point>(points_.raw(tick), points_max_),
+                                                 style_now(), {marks, Cuda::count_of(out_.raw(tick))}));
+  }
+
  private:
+  draw::DotStyle style_now() const {
+    draw::DotStyle style = style_;
+    style.radius = static_cast<float>(*radius_);
+    style.width = static_cast<float>(*width_);
+    style.color.opacity = static_cast<float>(*color_.opacity);
+    return style;
+  }
   draw::DotStyle style() const {
     return {shape_named(*shape_), static_cast<float>(*radius_), static_cast<float>(*width_), color_.style()};
   }
@@ -68,6 +80,7 @@ class MarksDots final : public Handler {
   Param<double> width_{*this, "width", 2, "of the line of ring, plus and cross", range(0, 1000), unit("px"), live};
   MarkColorParams color_{*this};
   draw::DotStyle style_{}; // as the run began; live parameters may have changed
+  uint64_t points_max_ = 0, marks_max_ = 0;
 };
 
 } // namespace

@@ -5,18 +5,20 @@
 #include <cstdint>
 #include <span>
 
+#include "handlers/gpu/both.h"
+
 namespace millrace::handlers {
 
 // Scatters the bits: equal results for equal arguments, otherwise as good as random. (The finaliser of SplitMix64,
 // Steele, Lea and Flood, 2014.)
-constexpr uint64_t scatter(uint64_t bits) {
+MR_BOTH constexpr uint64_t scatter(uint64_t bits) {
   bits = (bits ^ (bits >> 30)) * 0xbf58476d1ce4e5b9ull;
   bits = (bits ^ (bits >> 27)) * 0x94d049bb133111ebull;
   return bits ^ (bits >> 31);
 }
 
 // Order matters: joined(joined(0, a), b) is not joined(joined(0, b), a).
-constexpr uint64_t joined(uint64_t hash, uint64_t next) {
+MR_BOTH constexpr uint64_t joined(uint64_t hash, uint64_t next) {
   return scatter((hash + 0x9e3779b97f4a7c15ull) ^ scatter(next));
 }
 

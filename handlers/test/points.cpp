@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "handlers/gpu/mark_kernels.h"
 #include "handlers/test/moving_points.h"
 
 namespace millrace::handlers {
@@ -20,7 +21,10 @@ tick can be computed by itself. Ids are the numbers, from 0; the age is the inde
 
 class TestPoints final : public Handler {
  public:
-  TestPoints() { no_allocation(); }
+  TestPoints() {
+    no_allocation();
+    capturable();
+  }
 
   void probe(Facts& facts) override { facts.tick_count(count_ == 0 ? -1 : *count_); }
 
@@ -31,13 +35,24 @@ class TestPoints final : public Handler {
   void process(Tick& tick, Cpu&) {
     const uint64_t index = tick.index();
     if (count_ > 0 && index >= static_cast<uint64_t>(*count_)) return tick.end();
-    const MovingPoints points{static_cast<uint32_t>(*width_), static_cast<uint32_t>(*height_),
-                              static_cast<uint64_t>(*seed_)};
+    const MovingPoints moving = points();
     const std::span<Point> made = out_.allocate(tick, static_cast<size_t>(*points_));
-    for (size_t n = 0; n < made.size(); ++n) made[n] = point_at(points, index, n);
+    for (size_t n = 0; n < made.size(); ++n) made[n] = point_at(moving, index, n);
+  }
+
+  // Does not end the stream: a body that is called once for many ticks cannot. The plan ends it after tick_count()
+  // ticks.
+  void process(Tick& tick, Cuda& cuda) {
+    Point* const made = out_.allocate(tick, static_cast<size_t>(*points_)).data();
+    gpu::check(gpu::library_of(cuda).marks->moving_points(
+        cuda.stream(), points(), cuda.tick(), static_cast<uint32_t>(*points_), {made, Cuda::count_of(out_.raw(tick))}));
   }
 
  private:
+  MovingPoints points() const {
+    return {static_cast<uint32_t>(*width_), static_cast<uint32_t>(*height_), static_cast<uint64_t>(*seed_)};
+  }
+
   Output<Records<Point>> out_{*this, "points"};
   Param<int64_t> points_{*this, "points", 100, "of each tick", range(1, 65536)};
   Param<int64_t> width_{*this, "width", 640, "of the picture that they fly through", range(1, 16384), unit("px")};

@@ -18,10 +18,13 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
 #include "device/fence.h"
+
+struct mr_value;
 
 namespace millrace::device {
 
@@ -64,6 +67,15 @@ struct TickNumbers {
   int64_t media_time_ns = 0;
   friend bool operator==(const TickNumbers&, const TickNumbers&) = default;
 };
+
+// A list (a value of kind records) that the bodies of a recording read, and if it is there on the tick that is
+// replayed. To the bodies a list that is not there has no records.
+struct RecordedList {
+  mr_value* value = nullptr; // as a body finds it (body_address)
+  bool present = false;
+};
+// The most of them that a replay takes.
+inline constexpr size_t kRecordedListsMax = 32;
 
 // Receives the time that the commands between begin_span() and end_span() took, some time after they are over.
 struct Span {
@@ -171,7 +183,10 @@ class Device {
   // end_record() returns null if a body did something that cannot be recorded; Enqueuing::record_failure() says what.
   virtual void begin_record(Stream& stream) = 0;
   virtual std::unique_ptr<Recording> end_record(Stream& stream) = 0;
-  virtual void replay(Stream& stream, Recording& recording, const TickNumbers& numbers = {}) = 0;
+  // Before the recorded commands the device writes which lists are present. The count of an absent one becomes 0.
+  // `lists` is for a device whose bodies enqueue; elsewhere each body is told which of its inputs are there.
+  virtual void replay(Stream& stream, Recording& recording, const TickNumbers& numbers = {},
+                      std::span<const RecordedList> lists = {}) = 0;
   // True if the device checks Work::accesses; otherwise callers need not fill it in.
   virtual bool checks_accesses() const { return false; }
 

@@ -6,6 +6,7 @@
 #include "exec/presence.h"
 #include "exec/run_state.h"
 #include "millrace/sound_value.h"
+#include "plan/memory.h"
 #include "plan/plan.h"
 
 namespace millrace::exec {

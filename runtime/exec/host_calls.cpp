@@ -256,6 +256,7 @@ mr_status find_gpu(void* instance, mr_gpu* gpu) {
   if (!body || !body->on.enqueuing) return MR_ERROR;
   gpu->native_stream = body->on.stream->native;
   gpu->scratch = body->scratch;
+  if (gpu->size >= offsetof(mr_gpu, library) + sizeof gpu->library) gpu->library = body->on.enqueuing->library();
   return MR_OK;
 }
 

@@ -2,7 +2,8 @@
 //
 // A body that runs by itself finds in its BodyCall which inputs are there on this tick, and whether it fires. For
 // bodies that enqueue, the host looks only at the region's border: if a value that enters is missing, or is not as it
-// was recorded, the tick is not launched and its bodies are submitted one by one.
+// was recorded, the tick is not launched and its bodies are submitted one by one. An optional list that is missing
+// becomes a list of no records, and the tick is launched.
 #include <algorithm>
 #include <cstring>
 
@@ -34,7 +35,8 @@ device::Fence replay(RegionRun& region, uint64_t ordinal, int64_t begin_ns) {
   const RunState& run = *first.run;
   const mr_tick_info& info = first.pace->info(ordinal);
   const bool sampled = first.on.enqueuing && has_span(info.index) && first.on.enqueuing->begin_span(*first.on.stream);
-  first.on.device->replay(*first.on.stream, *region.recordings[ordinal % region.plan->slots], numbers_of(info));
+  first.on.device->replay(*first.on.stream, *region.recordings[ordinal % region.plan->slots], numbers_of(info),
+                          region.lists);
   if (sampled) first.on.enqueuing->end_span(*first.on.stream, span_of(region.times));
   const device::Fence fence = first.on.device->signal(*first.on.stream);
   if (run.options.on_launch) run.options.on_launch(info.index, begin_ns, run.now_ns());
@@ -95,11 +97,12 @@ bool same_kind(const mr_value& value, const mr_value& recorded) {
   return true;
 }
 
-// True if the host knows that every value that enters is there, and is as the recording saw it.
+// True if the host knows that every value that enters is there, or may be absent, and is as the recording saw it.
 bool as_recorded(const RegionRun& region, uint64_t ordinal) {
   return std::all_of(region.entries.begin(), region.entries.end(), [&](const RegionInput& entry) {
     const Slot& slot = entry.input->output->at(ordinal);
-    return slot.value && !entry.input->output->in_host_memory && same_kind(*slot.value, entry.recorded);
+    if (!slot.value) return entry.may_be_absent;
+    return !entry.input->output->in_host_memory && same_kind(*slot.value, entry.recorded);
   });
 }
 
@@ -114,6 +117,22 @@ bool border_is_ready(const RegionRun& region, uint64_t ordinal) {
                      [&](const BodyRun* step) { return step->after.empty() || issued(*step, ordinal); });
 }
 
+// Notes which of the values that enter are there, and their headers: an exit may be written over an entry. Counts those
+// that are not.
+void look_at_entries(RegionRun& region, uint64_t ordinal) {
+  auto list = region.lists.begin();
+  for (RegionInput& entry : region.entries) {
+    const Slot& slot = entry.input->output->at(ordinal);
+    entry.is_there = slot.value;
+    if (entry.is_there) entry.header = slot.value->header;
+    if (!entry.is_there) ++entry.input->totals->absent_from_launch;
+    if (!entry.may_be_absent) continue;
+    const memory::Block& block = entry.input->output->ring->block(static_cast<uint32_t>(ordinal % region.plan->slots));
+    std::byte* const address = region.steps[0]->on.device->body_address(bytes_at(block.value));
+    *list++ = {reinterpret_cast<mr_value*>(address), entry.is_there};
+  }
+}
+
 // Settles the value of an exit: its record as the bodies wrote it when they were recorded, with the times of this tick.
 void settle_exit(const RegionRun& region, const RegionOutput& exit, uint64_t ordinal, const device::Fence& fence) {
   memory::Block& block = exit.output->ring->take(ordinal);
@@ -126,15 +145,19 @@ void settle_exit(const RegionRun& region, const RegionOutput& exit, uint64_t ord
   *block.record = recorded;
   mr_header& header = block.record->header;
   header.pts_ns = region.steps[0]->pace->info(ordinal).media_time_ns;
-  if (exit.times_of >= 0) {
-    const mr_header& from = region.entries[static_cast<size_t>(exit.times_of)].header;
-    header.pts_ns = from.pts_ns;
-    header.duration_ns = from.duration_ns;
+  const auto entry = [&](int32_t number) -> const RegionInput* { // null: there is none, or not on this tick
+    const RegionInput* const found = number < 0 ? nullptr : &region.entries[static_cast<size_t>(number)];
+    return found && found->is_there ? found : nullptr;
+  };
+  if (const RegionInput* const from = entry(exit.times_of)) {
+    header.pts_ns = from->header.pts_ns;
+    header.duration_ns = from->header.duration_ns;
   }
+  if (exit.stream_of >= 0) header.stream = 0; // the recording left a mark there
   if (GroupRun* const group = region.steps[0]->pace->group)
-    header.stream = group->item(ordinal).give->give->stream; // not that of the recording
-  else if (exit.stream_of >= 0)
-    header.stream = region.entries[static_cast<size_t>(exit.stream_of)].header.stream;
+    header.stream = group->item(ordinal).give->give->stream;
+  else if (const RegionInput* const from = entry(exit.stream_of))
+    header.stream = from->header.stream;
   Slot& slot = settle(*exit.output, ordinal, value_in(block, fence));
   if (exit.output->in_host_memory) await_host_block(slot);
 }
@@ -162,10 +185,9 @@ void launch_calls(RegionRun& region, uint64_t ordinal) {
     for (const StepRun* before : step->after_on_device)
       if (before->on.region != &region)
         wait_for(*first.on.device, *first.on.stream, before->on.fences[ordinal & before->pace->mask]);
+  look_at_entries(region, ordinal);
   const device::Fence fence = replay(region, ordinal, begin_ns);
   if (lost(fence)) first.run->watch_device(region.plan->domain);
-  for (RegionInput& entry : region.entries) // first, since an exit may be written over an entry
-    entry.header = entry.input->output->at(ordinal).value->header;
   for (const RegionOutput& exit : region.exits) settle_exit(region, exit, ordinal, fence);
   first.run->submissions[first.plan->domain]->record(first, ordinal, fence);
   first.segment->fences[ordinal & first.pace->mask] = fence;

@@ -5,7 +5,7 @@
 // there, in its BodyCall. A body that enqueues is called, and the work that it enqueues is recorded. In that call it
 // sees no tick and every input is there, and what it says of its outputs holds for every launch. So the region has a
 // border that the host checks on each tick: each value that enters must be there and as the recording saw it, and each
-// value that leaves gets its slot.
+// value that leaves gets its slot. Optional lists need not be there: the launch makes them lists of no records.
 #include <algorithm>
 #include <cstring>
 #include <map>
@@ -14,6 +14,7 @@
 #include "exec/region.h"
 #include "exec/run_options.h"
 #include "exec/settle.h"
+#include "observe/error.h"
 #include "plan/memory.h"
 #include "plan/pace.h"
 #include "plan/plan.h"
@@ -147,6 +148,15 @@ std::unique_ptr<device::Recording> record_runs(RegionRun& region, uint32_t slot)
   return first.on.device->end_record(*first.on.stream);
 }
 
+// True if the value may be absent from a launch, since its reader does not require it. The launch writes to its block.
+// No other output may share that, or it could hold another value on that tick. On a device no list shares its block.
+bool may_be_absent(const InputRun& input) {
+  const plan::Output& output = *input.output->plan;
+  if (input.required || output.format.kind != MR_KIND_RECORDS) return false;
+  MR_ASSERT(output.owns, "a list on a device has a block of its own");
+  return true;
+}
+
 // Finds what enters the region, and which of its outputs and bodies other steps read or wait for.
 void find_border(RegionRun& region) {
   const RunState& run = *region.steps[0]->run;
@@ -160,7 +170,7 @@ void find_border(RegionRun& region) {
   for (BodyRun* step : region.steps) {
     for (InputRun& input : step->inputs)
       if (input.output && !is_inside(input.output->plan->step))
-        region.entries.push_back({&input, *input.output->ring->block(0).record});
+        region.entries.push_back({&input, *input.output->ring->block(0).record, may_be_absent(input)});
     bool waited_for = false;
     for (uint32_t o : step->plan->outputs) {
       bool read_outside = false;
@@ -220,6 +230,11 @@ bool record_calls(RegionRun& region, std::string& why) {
     }
   }
   learn_origins(region);
+  // A launch has room for so many. The rest is as any other value.
+  size_t lists = 0;
+  for (RegionInput& entry : region.entries)
+    entry.may_be_absent = entry.may_be_absent && lists++ < device::kRecordedListsMax;
+  region.lists.resize(std::min(lists, device::kRecordedListsMax));
   return true;
 }
 

@@ -24,8 +24,10 @@ inline bool has_span(uint64_t index) { return (index & (index < kManySpans ? kSp
 // If bodies enqueue, the host looks only at the values that enter a region and at those that are read outside it.
 struct RegionInput {
   InputRun* input;
-  mr_value recorded;  // the value's header as the bodies saw it when they were recorded
-  mr_header header{}; // on the tick that is being launched
+  mr_value recorded;    // the value's header as the bodies saw it when they were recorded
+  bool may_be_absent;   // an optional list: on a tick without it the bodies see a list of no records (4.12)
+  bool is_there = true; // on the tick that is being launched
+  mr_header header{};   // the same, if it is there
 };
 struct RegionOutput {
   OutputRun* output;
@@ -42,6 +44,7 @@ struct RegionRun {
 
   std::vector<RegionInput> entries;
   std::vector<RegionOutput> exits;
+  std::vector<device::RecordedList> lists;  // the entries that may be absent, on the tick of a launch
   std::vector<CopyRun*> fused_downloads;    // small copies down that are in the recording
   std::vector<uint64_t> launched;           // by slot: 1 + the last ordinal that was one launch
   std::vector<BodyRun*> stamped;            // steps whose ordinals are waited for outside

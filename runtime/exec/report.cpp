@@ -194,8 +194,9 @@ void report_edges(const RunState& run, Report& report, LostByClock& lost) {
       const InputRun& input = step->inputs[edge.target_input];
       out.delivered += input.totals->delivered + step->life->flat_calls + launches_of(*step);
       for (size_t c = 0; c < static_cast<size_t>(Cause::count); ++c) out.empty += input.totals->empty[c];
-      out.delivered -= input.totals->absent_at_fence;
-      out.empty += input.totals->absent_at_fence;
+      const uint64_t absent = input.totals->absent_at_fence + input.totals->absent_from_launch;
+      out.delivered -= absent;
+      out.empty += absent;
     }
     if (const GiveRun* give = give_of(planned, edge)) {
       const InputTotals& totals = *give->inputs[edge.target_input].totals;

@@ -23,7 +23,8 @@ struct RegionRun;
 // Counts the values that one edge gave to one lane of a handler.
 struct InputTotals {
   SingleWriter<uint64_t> delivered, empty[static_cast<size_t>(Cause::count)];
-  SingleWriter<uint64_t> absent_at_fence; // part of `delivered`: not there when the body ran
+  SingleWriter<uint64_t> absent_at_fence;    // part of `delivered`: not there when the body ran
+  SingleWriter<uint64_t> absent_from_launch; // lists that were not there on a tick of one launch
   // For a queue: values on ticks on which the handler was not called, because of `every` or because another input that
   // it requires was empty (8.6).
   SingleWriter<uint64_t> lost_by_every, lost_by_input;

@@ -8,6 +8,7 @@
 #include "plan/domain.h"
 #include "plan/draft.h"
 #include "plan/machine.h"
+#include "plan/pace.h"
 #include "plan/stages.h"
 #include "plugin/handler_info.h"
 

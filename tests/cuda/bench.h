@@ -45,6 +45,7 @@ double five_naively(const Five& five, uint32_t frames);
 double copies_down(uint64_t bytes, uint32_t count);
 
 void bench_kernels();
+void bench_marks();
 void bench_five();
 void bench_crossover();
 void bench_naive();

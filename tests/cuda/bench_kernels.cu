@@ -2,6 +2,7 @@
 #include <cuda_runtime.h>
 
 #include <algorithm>
+#include <cmath>
 #include <functional>
 #include <memory>
 #include <random>
@@ -11,6 +12,7 @@
 #include "bench.h"
 #include "handlers/gpu/image_kernels.h"
 #include "handlers/gpu/layer_kernels.h"
+#include "handlers/gpu/mark_kernels.h"
 #include "handlers/gpu/tensor_kernels.h"
 #include "handlers/image/compose.h"
 #include "handlers/image/to_tensor.h"
@@ -240,7 +242,95 @@ void time_pictures() {
                });
 }
 
+// ---- marks ------------------------------------------------------------------------------------------------------
+
+// A 4K picture with a list of marks, as draw.marks has them in device memory.
+struct MarksSet {
+  MarksSet(const std::vector<Mark>& list, size_t seed)
+      : canvas(Pixel::rgba8, 3840, 2160, seed),
+        copy(Pixel::rgba8, 3840, 2160, seed),
+        bytes(list.size() * sizeof(Mark)),
+        count(list.size()),
+        scratch(gpu::mark_scratch_bytes(list.size())) {
+    bytes.upload(list.data());
+    lists.count = 1;
+    lists.lists[0] = {reinterpret_cast<const Mark*>(bytes.data()), count.get(), static_cast<uint32_t>(list.size())};
+  }
+  Noise canvas, copy;
+  GpuBytes bytes;
+  GpuValue<uint64_t> count;
+  GpuBytes scratch;
+  gpu::MarkLists lists;
+};
+
+// Boxes as those of tests/peers/marks.cpp, or lines of 400 pixels.
+std::vector<Mark> marks_to_time(size_t count, bool are_boxes, float width) {
+  std::mt19937 random(1);
+  const auto any = [&](double low, double high) {
+    return static_cast<float>(low + (high - low) * static_cast<double>(random()) / 4294967295.0);
+  };
+  std::vector<Mark> marks(count);
+  for (Mark& mark : marks) {
+    mark.at[0] = are_boxes ? any(130, 3700) : any(410, 3400);
+    mark.at[1] = are_boxes ? any(110, 2040) : any(410, 1700);
+    const float turn = any(0, 6.2831853);
+    mark.at[2] = are_boxes ? any(150, 250) : mark.at[0] + 400 * std::cos(turn);
+    mark.at[3] = are_boxes ? any(100, 200) : mark.at[1] + 400 * std::sin(turn);
+    mark.kind = static_cast<int32_t>(are_boxes ? MarkKind::box : MarkKind::segment);
+    mark.width = width;
+    mark.roundness = are_boxes ? 0.3f : 0;
+    for (int c = 0; c < 3; ++c) mark.color[c] = any(0, 1);
+  }
+  return marks;
+}
+
+// One row: what a launch adds, and how long a graph of one launch takes as events see it.
+template <class Use>
+void time_marks(const char* name, const char* goal, const std::vector<Mark>& marks, const Use& use) {
+  const size_t count = kRotated / bytes_of(Pixel::rgba8, 3840, 2160) + 2;
+  std::vector<std::unique_ptr<MarksSet>> sets;
+  for (size_t s = 0; s < count; ++s) sets.push_back(std::make_unique<MarksSet>(marks, s));
+  const Launch launch = [&](cudaStream_t stream, size_t i) { return use(stream, *sets[i]); };
+  const double cold = marginal_us(launch, count), warm = marginal_us(launch, 1);
+  const GpuStream stream;
+  Replay one(stream, launch, 0, 1, 1);
+  std::vector<double> whole;
+  for (uint32_t n = 0; n < kWarmUp + kReplays; ++n) {
+    const double took = one.us();
+    if (n >= kWarmUp) whole.push_back(took);
+  }
+  std::sort(whole.begin(), whole.end());
+  row("| %s | %.1f | %.1f | %.1f / %.1f | %s |", name, cold, warm, whole[whole.size() / 2],
+      whole[whole.size() * 99 / 100], goal);
+}
+
+void time_painter(const char* name, const char* goal, const std::vector<Mark>& marks) {
+  time_marks(name, goal, marks, [](cudaStream_t stream, const MarksSet& set) {
+    return gpu::mark_kernels().paint(stream, set.lists, {false, false, Pixel::rgba8}, set.canvas.picture(),
+                                     set.scratch.data(), set.lists.lists[0].most);
+  });
+}
+
 } // namespace
+
+void bench_marks() {
+  row("\n### marks: draw.marks over a picture of 3840 × 2160 rgba8, in a captured graph, µs; medians of %u\n",
+      kReplays);
+  row("| work | one more launch, memory in turns | the same, one set (L2 warm) | a graph of one, p50 / p99 | goal, µs "
+      "|");
+  row("|---|---|---|---|---|");
+  checked(cudaSetDevice(0), "cudaSetDevice");
+  time_marks("a bare copy of the picture", "", {Mark{}}, [](cudaStream_t stream, const MarksSet& set) {
+    const cudaError_t error = cudaMemcpyAsync(set.copy.picture().data, set.canvas.picture().data,
+                                              bytes_of(Pixel::rgba8, 3840, 2160), cudaMemcpyDeviceToDevice, stream);
+    return error == cudaSuccess ? nullptr : cudaGetErrorString(error);
+  });
+  time_painter("1 rounded box", "", marks_to_time(1, true, 2));
+  time_painter("100 rounded boxes", "25", marks_to_time(100, true, 2));
+  time_painter("1,000 rounded boxes", "90", marks_to_time(1000, true, 2));
+  time_painter("500 lines of 400 pixels, 2 wide", "", marks_to_time(500, false, 2));
+  time_painter("10,000 lines of 400 pixels, 2 wide", "", marks_to_time(10'000, false, 2));
+}
 
 void bench_kernels() {
   row("\n### kernels: what one more launch adds to a captured graph, µs; (33 launches − 1) / 32, medians of %u\n",

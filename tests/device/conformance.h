@@ -258,6 +258,35 @@ TEST_CASE_TEMPLATE("4.5: a replay keeps its place among the other commands of it
   CHECK(order == std::vector<int>{1, 2, 3});
 }
 
+// Only kernels read a list in the device's memory. Bodies that run by themselves are told which inputs are there.
+TEST_CASE_TEMPLATE("4.12: a replay makes an absent list one of no records, and tells of the others that they are there",
+                   T, EVERY_DEVICE) {
+  T rig;
+  if (!rig.device->enqueuing()) return;
+  constexpr uint64_t kBytes = 2 * sizeof(mr_value);
+  auto* host = reinterpret_cast<mr_value*>(rig.pinned_host(kBytes));
+  std::byte* here = rig.on_device(kBytes);
+  Stream& stream = *rig.device->create_stream(StreamKind::compute);
+  rig.device->begin_record(stream);
+  rig.device->copy(stream, reinterpret_cast<std::byte*>(host), here, kBytes);
+  const std::unique_ptr<Recording> recording = rig.device->end_record(stream);
+  auto* const first = reinterpret_cast<mr_value*>(rig.device->body_address(here));
+  for (const bool one : {true, false, true})
+    for (const bool other : {false, true}) {
+      std::memset(host, 0, kBytes);
+      for (mr_value* value : {host, host + 1}) value->as.records = {5, 40};
+      rig.device->copy(stream, here, reinterpret_cast<const std::byte*>(host), kBytes);
+      const RecordedList lists[] = {{first, one}, {first + 1, other}};
+      rig.device->replay(stream, *recording, {}, lists);
+      finish(*rig.device, rig.device->signal(stream));
+      CHECK(host[0].header.present == one);
+      CHECK(host[0].as.records.count == (one ? 5 : 0));
+      CHECK(host[1].header.present == other);
+      CHECK(host[1].as.records.count == (other ? 5 : 0));
+      CHECK(host[1].as.records.record_size == 40);
+    }
+}
+
 TEST_CASE_TEMPLATE("4.5: a wait, a signal or a replay within a recording poisons the device", T, LIMITED_DEVICE) {
   for (const int call : {0, 1, 2}) {
     CAPTURE(call);

@@ -43,6 +43,50 @@ struct Pair final : Handler { // needs one, takes the other where it is there
   }
 };
 
+struct Tally final : Handler { // needs one, and counts in lists that may be empty
+  Input<Tensor> in{*this, "in"};
+  Inputs<Records<Box>> lists{*this, "lists", 3, optional};
+  Output<Tensor> out{*this, "out", like(in)};
+  Tally() { capturable(); }
+  static int64_t of(int64_t value, std::span<const int64_t> totals) {
+    for (const int64_t total : totals) value = mix(value, total);
+    return value;
+  }
+  void process(Tick& tick, Cpu&) {
+    int64_t totals[3] = {};
+    for (uint32_t list = 0; list < lists.count(); ++list)
+      if (lists.present(tick, list)) totals[list] = Total::of(lists(tick, list).data(), lists(tick, list).size());
+    *fresh(out, tick) = of(number(in(tick)), totals);
+    take_times(tick);
+  }
+  void process(Tick& tick, Cuda& cuda) {
+    const Box* boxes[3] = {};
+    const uint64_t* counts[3] = {};
+    for (uint32_t list = 0; list < lists.count(); ++list) {
+      if (!lists.present(tick, list)) continue;
+      boxes[list] = lists(tick, list).data();
+      counts[list] = &Cuda::value_of(lists.raw(tick, list))->as.records.count;
+    }
+    queue(cuda).launch([=, to = fresh(out, tick), from = numbers(in(tick).data())] {
+      int64_t totals[3] = {};
+      for (uint32_t list = 0; list < 3; ++list)
+        if (counts[list]) totals[list] = Total::of(boxes[list], *counts[list]);
+      *to = of(*from, totals);
+    });
+    take_times(tick);
+  }
+  // The value has the times of the first list, if that is there.
+  void take_times(Tick& tick) {
+    if (lists.count() > 0 && lists.present(tick, 0)) out.header(tick).pts_ns = lists.raw(tick, 0).value->header.pts_ns;
+  }
+};
+
+struct Stamp final : Handler { // on the host: the value and its time
+  Input<Tensor> in{*this, "in", on_cpu};
+  Output<Tensor> out{*this, "out", like(in)};
+  void process(Tick& tick, Cpu&) { *fresh(out, tick) = mix(number(in(tick)), in(tick).header().pts_ns); }
+};
+
 struct InPlace final : Handler {
   Input<Tensor> in{*this, "in"};
   Output<Tensor> out{*this, "out", in_place(in)};
@@ -167,7 +211,8 @@ const mr_plugin& plugin() {
       type<Index>("q.index"), type<Add>("q.add"),     type<Pair>("q.pair"),           type<InPlace>("q.paint"),
       type<Odd>("q.odd"),     type<Pass>("q.pass"),   type<FailsOnDevice>("q.fails"), type<Few>("q.few"),
       type<Total>("q.total"), type<Heavy>("q.heavy"), type<Gate>("q.gate"),           type<Meets>("q.meets"),
-      type<Drop>("q.drop"),   type<Held>("q.held"),   type<OnHost>("q.onhost")};
+      type<Drop>("q.drop"),   type<Held>("q.held"),   type<OnHost>("q.onhost"),       type<Tally>("q.tally"),
+      type<Stamp>("q.stamp")};
   static const mr_plugin table = {sizeof(mr_plugin), MR_ABI_VERSION, "q", "1", types, std::size(types), 0};
   return table;
 }
@@ -401,6 +446,68 @@ TEST_CASE("4.5: a tick on which an optional input is missing is called body by b
   const std::vector<Seen> device = seen_by(make(), on_device(), "q");
   CHECK(device.size() == 40);
   CHECK(device == seen_by(make(), on_host(), "q"));
+}
+
+// Boxes on every third tick and on each, made at `place`, and on every second, made on the host. All lead to q.tally.
+// On a device it has q.add after it in its region, and what makes boxes on each tick before it, if that is at the same
+// place.
+Pipeline three_lists(const std::string& place, const std::string& tally) {
+  Pipeline pipeline;
+  pipeline.clock(graph::ClockMode::free, 1000, 1, 3);
+  pipeline.add("source", "q.index", {{"count", "40"}}).device = "cpu";
+  pipeline.add("odd", "q.odd").device = "cpu";
+  pipeline.connect("source.out", "odd.in");
+  for (const char* const name : {"third", "second", "each"}) {
+    graph::Handler& few = pipeline.add(name, "q.few");
+    few.device = std::string(name) == "second" ? "cpu" : place;
+    if (std::string(name) == "third") few.every = 3;
+    pipeline.connect(std::string(name) == "second" ? "odd.out" : "source.out", std::string(name) + ".in");
+  }
+  pipeline.add("tally", "q.tally").device = tally;
+  pipeline.add("after", "q.add").device = tally;
+  pipeline.add("stamp", "q.stamp");
+  pipeline.add("sink", "t.sink", {{"log", "q"}});
+  pipeline.connect("source.out", "tally.in");
+  for (const char* const list : {"third.out", "second.out", "each.out"}) pipeline.connect(list, "tally.lists");
+  pipeline.connect("tally.out", "after.in");
+  pipeline.connect("tally.out", "stamp.in");
+  for (const char* const last : {"after.out", "stamp.out"}) pipeline.connect(last, "sink.in");
+  return pipeline;
+}
+
+// The report of the region with q.tally.
+const RegionReport& region_of_tally(const Ran& ran) {
+  for (const RegionReport& region : ran.report.regions)
+    for (const std::string& handler : region.handlers)
+      if (handler == "tally") return region;
+  FAIL("tally is in no region");
+  return ran.report.regions.front();
+}
+
+TEST_CASE("4.12: a tick on which optional lists are missing is one launch, in which they have no records") {
+  const std::vector<Seen> host = seen_by(three_lists("cpu", "cpu"), on_host(), "q");
+  REQUIRE(host.size() == 40);
+  for (const char* const place : {"cpu", "cuda:0", "cuda:1", "sim:0"})
+    for (const bool is_quick : {false, true}) { // copies of small values are packed
+      CAPTURE(std::string(place));
+      CAPTURE(is_quick);
+      Setup setup = on_device();
+      setup.domains = {"cpu", "cuda:0", "cuda:1", "sim:0"};
+      if (is_quick)
+        for (const char* const name : {"source", "odd", "third", "second", "each", "tally", "after", "stamp", "sink"})
+          setup.costs_ns[name] = 1000;
+      const Ran ran = test::run(three_lists(place, "cuda:0"), setup);
+      REQUIRE(ran.ok);
+      CHECK(ran.seen("q") == host);
+      const RegionReport& region = region_of_tally(ran);
+      CHECK(region.launches == 40);
+      CHECK(region.one_by_one == 0);
+      std::map<std::string, std::array<uint64_t, 2>> edges;
+      for (const EdgeReport& edge : ran.report.edges) edges[edge.from] = {edge.delivered, edge.empty};
+      CHECK(edges["third.out"] == std::array<uint64_t, 2>{14, 26});
+      CHECK(edges["second.out"] == std::array<uint64_t, 2>{20, 20});
+      CHECK(edges["each.out"] == std::array<uint64_t, 2>{40, 0});
+    }
 }
 
 TEST_CASE("2.7: a live parameter of a captured handler takes effect at its tick") {

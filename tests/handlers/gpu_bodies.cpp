@@ -8,8 +8,10 @@
 #include <random>
 
 #include "builtin.h"
+#include "handlers/draw/mark_painter.h"
 #include "handlers/gpu/draw_kernels.h"
 #include "handlers/gpu/layer_kernels.h"
+#include "handlers/gpu/mark_kernels.h"
 #include "handlers/gpu/rounded_product.h"
 #include "handlers/gpu/tensor_kernels.h"
 #include "handlers/image/to_tensor.h"
@@ -172,10 +174,23 @@ const char* waveform(void*, const gpu::Monitor& monitor, const gpu::DevicePictur
   return nullptr;
 }
 
+const char* paint_marks(void*, const gpu::MarkLists& lists, const draw::MarkStyle& style,
+                        const gpu::DevicePicture& picture, void*, uint64_t most) {
+  Seen seen(picture);
+  MarkPainter painter;
+  painter.reserve(most, picture.image.width, picture.image.height);
+  painter.begin(seen.span(), style);
+  for (uint32_t list = 0; list < lists.count; ++list)
+    painter.add({lists.lists[list].records, lists.lists[list].size()});
+  painter.paint();
+  return nullptr;
+}
+
 constexpr gpu::TensorKernels kTensor{&normalize, &patches, &letterbox};
 constexpr gpu::LayerKernels kLayers{&compose};
 constexpr gpu::DrawKernels kDraw{&upload, &boxes, &text, &waveform};
-constexpr gpu::Library kLibrary{nullptr, &kTensor, &kLayers, &kDraw};
+constexpr gpu::MarkKernels kMarks{nullptr, nullptr, nullptr, &paint_marks, nullptr, nullptr};
+constexpr gpu::Library kLibrary{nullptr, &kTensor, &kLayers, &kDraw, &kMarks};
 
 // ---- a handler whose GPU body runs here -----------------------------------------------------------------------------
 
@@ -288,6 +303,23 @@ TEST_CASE("the GPU bodies of draw.boxes and draw.text ask for what the CPU's pai
                        {{"video", video}, {"boxes", testing::records<Box>({})}, {"records", rates}});
     check_bodies_agree("draw.text", {{"x", "-3"}, {"y", "-4"}, {"color", "#ff800080"}, {"size", "30"}},
                        {{"video", video}});
+  }
+}
+
+TEST_CASE("the GPU body of draw.marks asks for the lists that the CPU's paints, those that are there") {
+  Mark line;
+  line.at[2] = 40;
+  line.at[3] = 30;
+  Mark box = line;
+  box.kind = static_cast<int32_t>(MarkKind::box);
+  box.fill[1] = box.fill[3] = 1;
+  const Value one = testing::records<Mark>({line, box}), other = testing::records<Mark>({box, line, line});
+  for (Pixel pixel : {Pixel::gray8, Pixel::bgr8, Pixel::rgba8}) {
+    const Value video = timed_noise(pixel, 90, 70);
+    check_bodies_agree("draw.marks", {}, {{"video", video}});
+    check_bodies_agree("draw.marks", {}, {{"video", video}, {"marks", one}, {"marks", other}});
+    check_bodies_agree("draw.marks", {{"edge", "soft"}}, {{"video", video}, {"marks", Value()}, {"marks", other}});
+    check_bodies_agree("draw.marks", {{"blend", "add"}}, {{"video", video}, {"marks", other}});
   }
 }
 

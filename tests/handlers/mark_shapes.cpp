@@ -6,6 +6,7 @@
 #include <array>
 #include <cmath>
 #include <limits>
+#include <random>
 
 using namespace millrace;
 using namespace millrace::handlers::draw;
@@ -24,6 +25,14 @@ Mark mark_of(MarkKind kind, std::array<float, 5> at, float width, float roundnes
 }
 
 MarkShape shape(const Mark& mark, const MarkStyle& style) { return shape_of(mark, style, 256, 144); }
+
+// The share of a pixel that is covered, by line or inside.
+float coverage_at(const MarkShape& mark, bool soft, int32_t x, int32_t y) {
+  const float at_x = static_cast<float>(x) + 0.5f, at_y = static_cast<float>(y) + 0.5f;
+  const float distance = mark.is_box ? distance_to_box(mark, at_x, at_y) : distance_to_segment(mark, at_x, at_y);
+  const float line = mark.has_line ? line_coverage(mark, soft, std::fabs(distance)) : 0;
+  return mark.has_fill ? std::max(line, fill_coverage(distance)) : line;
+}
 
 doctest::Approx near(double value) { return doctest::Approx(value).scale(1).epsilon(2e-6); }
 
@@ -97,16 +106,42 @@ TEST_CASE("the area of a mark has every pixel that it covers, and ends at the ca
           const MarkShape found = shape(mark, style);
           CHECK((found.area.left >= 0 && found.area.top >= 0 && found.area.right <= 256 && found.area.bottom <= 144));
           for (int32_t y = 0; y < 144; ++y)
-            for (int32_t x = 0; x < 256; ++x) {
-              const float at_x = static_cast<float>(x) + 0.5f, at_y = static_cast<float>(y) + 0.5f;
-              const float distance =
-                  found.is_box ? distance_to_box(found, at_x, at_y) : distance_to_segment(found, at_x, at_y);
-              float covers = line_coverage(found, style.soft, std::fabs(distance));
-              if (found.is_box) covers = std::max(covers, fill_coverage(distance));
-              if (covers > 1e-5f) REQUIRE(found.area.holds(x, y));
-            }
+            for (int32_t x = 0; x < 256; ++x)
+              if (coverage_at(found, style.soft, x, y) > 1e-5f) REQUIRE(found.area.holds(x, y));
         }
       }
+}
+
+TEST_CASE("an area in which a mark covers a pixel is touched, and most others are not") {
+  std::mt19937 random(5);
+  const auto any = [&](double low, double high) {
+    return static_cast<float>(low + (high - low) * (static_cast<double>(random()) / 4294967295.0));
+  };
+  int touched = 0, empty = 0;
+  for (int n = 0; n < 400; ++n) {
+    Mark mark;
+    const bool is_box = n % 2;
+    mark.kind = static_cast<int32_t>(is_box ? MarkKind::box : MarkKind::segment);
+    for (int i = 0; i < 4; ++i) mark.at[i] = any(0, 200);
+    mark.at[4] = is_box && n % 3 ? any(-3, 3) : 0;
+    mark.width = any(0, 6);
+    mark.roundness = any(0, 1);
+    mark.fill[3] = is_box && n % 4 == 1 ? 1 : 0;
+    const MarkStyle style = {n % 5 == 0, false, Pixel::gray8};
+    const MarkShape found = shape_of(mark, style, 200, 200);
+    for (int32_t top = 0; top < 200; top += 8)
+      for (int32_t left = 0; left < 200; left += 20) {
+        bool covers = false;
+        for (int32_t y = top; y < top + 8; ++y)
+          for (int32_t x = left; x < left + 20; ++x) covers = covers || coverage_at(found, style.soft, x, y) > 0;
+        const bool touched_here = touches(found, {left, top, left + 20, top + 8});
+        touched += touched_here;
+        empty += touched_here && !covers;
+        if (covers) REQUIRE(touched_here);
+      }
+  }
+  CHECK(touched > 10'000);
+  CHECK(empty < touched / 3);
 }
 
 TEST_CASE("marks with NaN, of an unknown kind, of negative size or beyond any picture are not sound") {

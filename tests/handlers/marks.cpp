@@ -255,7 +255,7 @@ TEST_CASE("marks.boxes: corners are eight lines of one stroke, with an inside be
 TEST_CASE("makers: the id chooses the colour, a colour is for all, and without inputs the list is empty") {
   const std::vector<Point> points = {point_of(5, 5, 1, 0, 14), point_of(9, 5, 1, 0, -1)};
   const Result by_id = made("marks.dots", {{"opacity", "0.5"}}, {}, points);
-  const Color wanted = draw::kBoxPalette[14 % draw::kBoxColors];
+  const Color wanted = draw::box_color(14);
   CHECK(by_id.records<Mark>("marks")[0].color[0] == doctest::Approx(wanted.r / 255.0));
   CHECK(by_id.records<Mark>("marks")[0].color[3] == 0.5f);
   const Result alike = made("marks.dots", {{"color", "#ff800080"}, {"opacity", "0.5"}}, {}, points);

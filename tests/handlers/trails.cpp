@@ -45,13 +45,13 @@ TEST_CASE("a trail goes through the feet of a box, in the colour of its id, and 
   CHECK(color_at(drawn(test, {box_with_foot(10, 40, 3), box_with_foot(10, 20, -1)}), 10, 40) == kNone); // no line yet
   const Result result = drawn(test, {box_with_foot(60, 40, 3), box_with_foot(60, 20, -1)});
   for (uint32_t x = 12; x < 60; ++x) {
-    CHECK(color_at(result, x, 40) == draw::kBoxPalette[3]);
+    CHECK(color_at(result, x, 40) == draw::box_color(3));
     CHECK(color_at(result, x, 20) == kNone);
   }
   CHECK(color_at(result, 30, 46) == kNone);
   CHECK(color_at(result, 70, 40) == kNone);
   const Result other = drawn(test, {box_with_foot(60, 40, 3), box_with_foot(60, 20, 15)}); // 15 has the colour of 3
-  CHECK(color_at(other, 30, 40) == draw::kBoxPalette[3]);
+  CHECK(color_at(other, 30, 40) == draw::box_color(3));
   CHECK(color_at(other, 30, 20) == kNone); // it begins here
 }
 

@@ -27,6 +27,42 @@ handlers:
 """
 
 
+# What a tracker gives, painted on DEVICE: POINTS are the handlers that end in `points`.
+TRACKED = """
+version: 1
+handlers:
+  video:  { type: test.pattern, width: 256, height: 144, format: rgba8, count: 30, pattern: gradient }
+POINTS
+  frames: { type: marks.boxes, size: age, roundness: 0.5, fill: 0.3, opacity: 0.7, device: "DEVICE", inputs: { points: points } }
+  feet:   { type: marks.dots, shape: cross, device: "DEVICE", inputs: { points: points } }
+  paint:  { type: draw.marks, device: "DEVICE", inputs: { video: video, marks: [frames, feet] } }
+  save:   { type: file.raw_writer, path: out.raw, input: paint }
+"""
+MOVING = "  points: { type: test.points, points: 20, width: 256, height: 144, count: 30 }"
+SEEN_EVERY_THIRD_TICK = """\
+  boxes:  { type: record.from_json, path: boxes.jsonl }
+  points: { type: points.from_boxes, at: foot, every: 3, input: boxes }"""
+BOXES = [{"x": 20.5 + 40 * n, "y": 30, "width": 30, "height": 50.25, "id": n} for n in range(5)]
+
+
+def run(folder, device):
+    """(what the pipeline of a folder wrote, its report); its own words say what runs on the device."""
+    devices = "cpu" if device == "cpu" else "cpu," + device
+    subprocess.run([MILLRACE, "run", "p.yaml", "--devices", devices, "--quiet", "--json", "report.json"], cwd=folder,
+                   check=True, timeout=SECONDS_MAX)
+    return (folder / "out.raw").read_bytes(), json.loads((folder / "report.json").read_text())
+
+
+def tracked(device, points):
+    """(the pictures, the report) of a run."""
+    with tempfile.TemporaryDirectory() as name:
+        folder = pathlib.Path(name)
+        (folder / "p.yaml").write_text(TRACKED.replace("POINTS", points).replace("DEVICE", device))
+        (folder / "boxes.jsonl").write_text("".join(
+            json.dumps({"tick": tick, "schema": "millrace.Box", "records": BOXES}) + "\n" for tick in range(30)))
+        return run(folder, device)
+
+
 def painted(pixel, edge, blend, marks, canvas, width=scenes.WIDTH, height=scenes.HEIGHT):
     """(the picture, the report) of a run."""
     with tempfile.TemporaryDirectory() as name:
@@ -38,9 +74,7 @@ def painted(pixel, edge, blend, marks, canvas, width=scenes.WIDTH, height=scenes
                             "DEVICE": DEVICE}.items():
             text = text.replace(word, str(value))
         (folder / "p.yaml").write_text(text)
-        subprocess.run([MILLRACE, "run", "p.yaml", "--quiet", "--json", "report.json"], cwd=folder, check=True,
-                       timeout=SECONDS_MAX)
-        return (folder / "out.raw").read_bytes(), json.loads((folder / "report.json").read_text())
+        return run(folder, DEVICE)
 
 
 class Reference(unittest.TestCase):
@@ -78,6 +112,30 @@ class Reference(unittest.TestCase):
         self.assertEqual(painted("rgb8", "crisp", "over", wrong, canvas)[0], canvas)
 
 
+class Tracked(unittest.TestCase):
+    """The same graph on the CPU and on another device."""
+    device = "sim:0"
+
+    def compare(self, points):
+        here, _ = tracked("cpu", points)
+        there, report = tracked(self.device, points)
+        self.assertEqual(len(here), 30 * 256 * 144 * 4)
+        self.assertEqual(len(there), len(here))
+        self.assertLessEqual(max(abs(a - b) for a, b in zip(here, there)), 1)
+        if self.device.startswith("cuda"):  # elsewhere the report does not count launches
+            self.assertEqual([(region["handlers"], region["launches"], region["one_by_one"])
+                              for region in report["regions"]], [(["frames", "feet", "paint"], 30, 0)])
+        return here
+
+    def test_moving_points(self):
+        pictures = self.compare(MOVING)
+        size = len(pictures) // 30
+        self.assertEqual(len({pictures[at:at + size] for at in range(0, len(pictures), size)}), 30)
+
+    def test_points_on_every_third_tick_are_one_launch_on_every_tick(self):
+        self.compare(SEEN_EVERY_THIRD_TICK)
+
+
 def test_of(name):
     return lambda self: self.compare(name)
 
@@ -90,6 +148,6 @@ if __name__ == "__main__":
     MILLRACE = str(pathlib.Path(sys.argv.pop(1)).resolve())
     if "--device" in sys.argv:
         at = sys.argv.index("--device")
-        DEVICE = sys.argv[at + 1]
+        DEVICE = Tracked.device = sys.argv[at + 1]
         del sys.argv[at:at + 2]
     unittest.main()

@@ -92,7 +92,7 @@ std::unique_ptr<Recording> CpuDevice::end_record(Stream& stream) {
   return std::make_unique<CommandRecording>(std::move(queued(stream).recording));
 }
 
-void CpuDevice::replay(Stream& stream, Recording& recording, const TickNumbers&) {
+void CpuDevice::replay(Stream& stream, Recording& recording, const TickNumbers&, std::span<const RecordedList>) {
   if (queued(stream).recording) return poison(DeviceError::invalid, "cpu: replay() while its stream records");
   submit(stream, {Replay{static_cast<CommandRecording&>(recording).recorded, {}}});
 }

@@ -36,7 +36,7 @@ class CpuDevice final : public Device {
   Fence signal(Stream& stream) override;
   void begin_record(Stream& stream) override;
   std::unique_ptr<Recording> end_record(Stream& stream) override;
-  void replay(Stream& stream, Recording& recording, const TickNumbers&) override;
+  void replay(Stream& stream, Recording& recording, const TickNumbers&, std::span<const RecordedList>) override;
 
   void kick() override;
   bool force(const Fence& fence) override;

@@ -25,6 +25,7 @@
 #include <cstdlib>
 #include <memory>
 #include <mutex>
+#include <span>
 #include <string>
 #include <thread>
 #include <utility>
@@ -32,6 +33,7 @@
 
 #include "device/cuda/api.h"
 #include "device/cuda/nvtx.h"
+#include "device/cuda/words.h"
 #include "device/device.h"
 #include "device/event_count.h"
 #include "device/module.h"
@@ -95,6 +97,7 @@ struct CudaRecording final : Recording {
   CUDA_KERNEL_NODE_PARAMS set_tick_kernel{};
   mr_device_tick* tick = nullptr;
   mr_device_tick value{}; // numbers of the latest launch
+  ListWords lists{};      // its lists
   ~CudaRecording() override;
 };
 
@@ -146,7 +149,8 @@ class CudaDevice final : public Device, public Enqueuing, private PageLocker {
   void begin_record(Stream& stream) override;
   std::unique_ptr<Recording> end_record(Stream& stream) override;
   std::string record_failure() const override { return record_failure_; }
-  void replay(Stream& stream, Recording& recording, const TickNumbers& numbers) override;
+  void replay(Stream& stream, Recording& recording, const TickNumbers& numbers,
+              std::span<const RecordedList> lists) override;
   void warm_up(Stream& stream, Recording& recording) override;
   bool begin_span(Stream& stream) override;
   void end_span(Stream& stream, const Span& span) override;

@@ -1,8 +1,8 @@
 // Captures bodies into a graph once, and launches the graph.
 //
-// A recording's graph is [set_tick] → bodies → [signal]: the first node writes the tick's numbers, which are a by-value
-// argument that replay() changes in the instance; the last one writes the stream's word. So a tick of any number of
-// bodies is two calls, one that sets the argument and one that launches.
+// A recording's graph is [set_tick] → bodies → [signal]. The first node writes the tick's numbers and which lists are
+// there. Both are by-value arguments, which replay() changes in the instance. The last node writes the stream's word.
+// So a tick of any number of bodies is two calls, one that sets the arguments and one that launches.
 #include <algorithm>
 
 #include "device/cuda/cuda_device.h"
@@ -160,7 +160,7 @@ std::unique_ptr<Recording> CudaDevice::instantiate(cudaGraph_t graph, mr_device_
 
 // Sets the tick's numbers in the instance, for its next launch.
 bool CudaDevice::set_value(CudaRecording& recording) {
-  void* arguments[] = {&recording.tick, &recording.value};
+  void* arguments[] = {&recording.tick, &recording.value, &recording.lists};
   recording.set_tick_kernel.kernelParams = arguments;
   return check(Call::GraphExecKernelNodeSetParams,
                api_.set_parameters(recording.exec, recording.set_tick, recording.set_tick_kernel));
@@ -173,7 +173,9 @@ void CudaDevice::warm_up(Stream& stream, Recording& recording) {
   set_value(static_cast<CudaRecording&>(recording));
 }
 
-void CudaDevice::replay(Stream& stream, Recording& recording, const TickNumbers& numbers) {
+void CudaDevice::replay(Stream& stream, Recording& recording, const TickNumbers& numbers,
+                        std::span<const RecordedList> lists) {
+  MR_ASSERT(lists.size() <= kRecordedListsMax, "a launch has room for so many lists");
   CudaStream& on = own(stream);
   if (on.recorder) return poison(DeviceError::invalid, domain() + ": replay() while its stream records");
   ++on.issued;
@@ -182,6 +184,12 @@ void CudaDevice::replay(Stream& stream, Recording& recording, const TickNumbers&
   make_current();
   auto& graph = static_cast<CudaRecording&>(recording);
   graph.value = {numbers.index, numbers.media_time_ns, on.issued};
+  graph.lists.count = static_cast<uint32_t>(lists.size());
+  graph.lists.present = 0;
+  for (size_t i = 0; i < lists.size(); ++i) {
+    graph.lists.values[i] = lists[i].value;
+    graph.lists.present |= uint32_t{lists[i].present} << i;
+  }
   if (set_value(graph) && check(Call::GraphLaunch, api_.launch_graph(graph.exec, on.handle))) record_signal(on);
 }
 

@@ -8,7 +8,15 @@
 namespace millrace::device::cuda {
 namespace {
 
-__global__ void set_tick(mr_device_tick* target, mr_device_tick value) { *target = value; }
+__global__ void set_tick(mr_device_tick* target, mr_device_tick value, const __grid_constant__ ListWords lists) {
+  const uint32_t thread = threadIdx.x;
+  if (thread == 0) *target = value;
+  if (thread >= lists.count) return;
+  const bool present = lists.present >> thread & 1;
+  lists.values[thread]->header.present = present;
+  if (!present) lists.values[thread]->as.records.count = 0;
+}
+static_assert(kRecordedListsMax == 32, "a thread and a bit for each list");
 
 // Kernels before it in the stream are over, so what they wrote is visible to this thread; the release carries that on
 // to the host, which reads the word with acquire.
@@ -32,8 +40,9 @@ cudaError_t launch_copy(cudaStream_t stream, void* target, const void* source, u
                 bytes);
 }
 
-cudaError_t launch_set_tick(cudaStream_t stream, mr_device_tick* target, const mr_device_tick& value) {
-  set_tick<<<1, 1, 0, stream>>>(target, value);
+cudaError_t launch_set_tick(cudaStream_t stream, mr_device_tick* target, const mr_device_tick& value,
+                            const ListWords& lists) {
+  set_tick<<<1, kRecordedListsMax, 0, stream>>>(target, value, lists);
   return cudaGetLastError();
 }
 

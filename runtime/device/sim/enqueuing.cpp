@@ -65,13 +65,19 @@ void SimDevice::set_tick(Stream& stream, const TickNumbers& numbers) {
   submit(stream, {Kernel{[=] { *tick = as_kernels_read(numbers); }}, Engine::none});
 }
 
-std::function<void()> SimDevice::beginning_of_replay(RecordedCommands& recording, const TickNumbers& numbers) {
+std::function<void()> SimDevice::beginning_of_replay(RecordedCommands& recording, const TickNumbers& numbers,
+                                                     std::span<const RecordedList> lists) {
   const uint64_t replay = replays_++;
-  return [this, replay, tick = &recording.tick, now = as_kernels_read(numbers)] {
+  return [this, replay, tick = &recording.tick, now = as_kernels_read(numbers),
+          at_replay = std::vector<RecordedList>(lists.begin(), lists.end())] {
     if (options_.watcher.takes_ns)
       std::this_thread::sleep_for(std::chrono::nanoseconds(options_.watcher.takes_ns(replay)));
     if (options_.watcher.ends) options_.watcher.ends(replay);
     *tick = now;
+    for (const RecordedList& list : at_replay) {
+      list.value->header.present = list.present;
+      if (!list.present) list.value->as.records.count = 0;
+    }
   };
 }
 

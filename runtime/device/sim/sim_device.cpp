@@ -233,12 +233,13 @@ std::unique_ptr<Recording> SimDevice::end_record(Stream& stream) {
   return made;
 }
 
-void SimDevice::replay(Stream& stream, Recording& recording, const TickNumbers& numbers) {
+void SimDevice::replay(Stream& stream, Recording& recording, const TickNumbers& numbers,
+                       std::span<const RecordedList> lists) {
   if (refuse_while_recording(stream, "replay()")) return;
   const std::shared_ptr<RecordedCommands>& recorded = static_cast<CommandRecording&>(recording).recorded;
   if (options_.enqueues && replays_ + 1 == options_.faults.fail_replay) return declare_lost("told to fail");
   Command command{Replay{recorded, {}}, engine_of(stream.kind), Injected::none, 0};
-  if (options_.enqueues) std::get<Replay>(command.operation).first = beginning_of_replay(*recorded, numbers);
+  if (options_.enqueues) std::get<Replay>(command.operation).first = beginning_of_replay(*recorded, numbers, lists);
   for (const Command& part : recorded->commands) command.cost_ns += part.cost_ns;
   submit(stream, std::move(command));
 }

@@ -41,7 +41,8 @@ class SimDevice : public Device, public Enqueuing {
   bool poisons_discarded() const override { return options_.adversarial; }
   void begin_record(Stream& stream) override;
   std::unique_ptr<Recording> end_record(Stream& stream) override;
-  void replay(Stream& stream, Recording& recording, const TickNumbers& numbers) override;
+  void replay(Stream& stream, Recording& recording, const TickNumbers& numbers,
+              std::span<const RecordedList> lists) override;
   void watch() override;
 
   // enqueuing.cpp
@@ -115,7 +116,8 @@ class SimDevice : public Device, public Enqueuing {
   std::unique_ptr<QueuedStream> make_stream();
   static const mr_device_tick* tick_of(const Stream& stream); // the stream's own, not a recording's
   void submit(Stream& stream, Command command);
-  std::function<void()> beginning_of_replay(RecordedCommands& recording, const TickNumbers& numbers);
+  std::function<void()> beginning_of_replay(RecordedCommands& recording, const TickNumbers& numbers,
+                                            std::span<const RecordedList> lists);
   void tell(const std::string& call) const;
   void check_races(const QueuedStream& stream, const Command& command);
   void check_race(const QueuedStream& stream, const AccessRaces::Party& party, const Access& access);

@@ -442,6 +442,7 @@ typedef struct mr_gpu {
   uint32_t reserved;
   void* native_stream; /* a cudaStream_t */
   void* scratch;       /* in device memory: mr_declaration.scratch_bytes; null if they are 0 */
+  const void* library; /* as mr_tick has it; only if `size` says that there is room */
 } mr_gpu;
 
 /* The kinds of faults that have an error code of their own: the number is the code, so 906 is printed as MR0906. */

@@ -161,10 +161,10 @@ class Handler {
   // The stream of the GPU body and its memory, for start(): a library that wants them before the first tick can be
   // given them there. Empty if a CPU body runs. Valid until stop() returns.
   std::optional<GpuPlace> gpu() const {
-    mr_gpu found{sizeof(mr_gpu), 0, nullptr, nullptr};
+    mr_gpu found{sizeof(mr_gpu), 0, nullptr, nullptr, nullptr};
     const bool knows_gpus = host_->size > offsetof(mr_host, find_gpu) && host_->find_gpu;
     if (!knows_gpus || host_->find_gpu(context_, &found) != MR_OK) return std::nullopt;
-    return GpuPlace{found.native_stream, found.scratch, declaration_.scratch_bytes};
+    return GpuPlace{found.native_stream, found.scratch, declaration_.scratch_bytes, found.library};
   }
   int64_t now_ns() const { return host_->now_ns(context_); }
   void log(uint32_t level, const std::string& sentence) const { host_->log(context_, level, sentence.c_str()); }

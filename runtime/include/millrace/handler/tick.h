@@ -95,6 +95,7 @@ struct GpuPlace {
   void* stream = nullptr;  // a cudaStream_t
   void* scratch = nullptr; // in device memory; needs_scratch() said its size
   uint64_t scratch_bytes = 0;
+  const void* library = nullptr; // for built-in handlers: their kernels
 };
 
 } // namespace v1
