@@ -152,4 +152,39 @@ MR_BOTH inline void make_dot_marks(const Point& point, uint32_t number, const Do
   *marks = mark;
 }
 
+// ---- marks.lines ---------------------------------------------------------------------------------------------------
+
+struct LineStyle {
+  float width;
+  float length_max; // pixels, at which a line has faded; 0: none fades
+  MarkColor color;
+};
+
+// Makes the mark of a link. It leads from the point with the lower id to the other one, or without ids from a to b.
+MR_BOTH inline void make_line_mark(const Link& link, const Point* points, uint64_t count, const LineStyle& style,
+                                   Mark& mark) {
+  const auto at = [&](int32_t place) {
+    Point nowhere;
+    nowhere.x = nowhere.y = NAN;
+    return place >= 0 && static_cast<uint64_t>(place) < count ? points[place] : nowhere;
+  };
+  const bool turned = link.id_a >= 0 && link.id_b >= 0 && link.id_b < link.id_a;
+  Point from = at(turned ? link.b : link.a), to = at(turned ? link.a : link.b);
+  if (!std::isfinite(from.x) || !std::isfinite(from.y)) from = to;
+  if (!std::isfinite(to.x) || !std::isfinite(to.y)) to = from;
+  Mark end;
+  mark = Mark();
+  color_mark(style.color, box_around(from), mark);
+  color_mark(style.color, box_around(to), end);
+  const float near = style.length_max > 0 ? fmaxf(1 - link.length / style.length_max, 0) : 1;
+  mark.color[3] *= link.life * near;
+  if (style.color.by_id)
+    for (uint32_t c = 0; c < 4; ++c) mark.fill[c] = c < 3 ? end.color[c] : mark.color[3];
+  mark.at[0] = from.x;
+  mark.at[1] = from.y;
+  mark.at[2] = to.x;
+  mark.at[3] = to.y;
+  mark.width = style.width;
+}
+
 } // namespace millrace::handlers::draw

@@ -24,9 +24,10 @@ holds bytes: that is a text. Known records are: millrace.Box (x, y, width, heigh
 id), millrace.Rate (per_second, span_ns, interval_count) of stats.fps, millrace.Latency (p50_us,
 p99_us, max_us, count) of stats.latency, millrace.Class (score, label, name) of tensor.top_k,
 millrace.PatchTransform (scale_x, scale_y, offset_x, offset_y, width, height) of image.letterbox,
-millrace.Point (x, y, radius, score, label, age, id) of points.from_boxes, millrace.Mark (kind,
-at, width, roundness, color, fill, stroke) of marks.boxes, and every type of a plugin that
-declares its fields, which `inspect` shows at the port.
+millrace.Point (x, y, radius, score, label, age, id) of points.from_boxes, millrace.Link (a, b,
+id_a, id_b, length, life) of points.links, millrace.Mark (kind, at, width, roundness, color, fill,
+stroke) of marks.boxes, and every type of a plugin that declares its fields, which `inspect` shows
+at the port.
 
 Missing folders of `path` are created. The file is replaced at the first value and complete after
 the end. With `flush` a line can be read as soon as its tick is done. `-` is standard output, and a

@@ -1,4 +1,4 @@
-// Points that were found or followed, and marks: what draw.marks paints, one record a shape.
+// Points that were found or followed, links between them, and marks: what draw.marks paints, one record a shape.
 #pragma once
 
 #include <cstdint>
@@ -23,6 +23,19 @@ struct Point {
     return {field("x", &Point::x),         field("y", &Point::y),         field("radius", &Point::radius),
             field("score", &Point::score), field("label", &Point::label), field("age", &Point::age),
             field("id", &Point::id)};
+  }
+};
+
+// Two points of a list that belong together, a before b.
+struct Link {
+  static constexpr std::string_view kSchema = "millrace.Link";
+  int32_t a = 0, b = 0;         // places in the list of points, from 0
+  int64_t id_a = -1, id_b = -1; // tracks of the points; -1: none
+  float length = 0;             // pixels
+  float life = 1;               // 0…1: below 1 while it comes or goes
+  static std::vector<mr_field> fields() {
+    return {field("a", &Link::a),       field("b", &Link::b),           field("id_a", &Link::id_a),
+            field("id_b", &Link::id_b), field("length", &Link::length), field("life", &Link::life)};
   }
 };
 

@@ -1,0 +1,203 @@
+// The steps from one list of points to its links; see link_graph.h.
+#include "handlers/points/link_graph.h"
+
+#include <algorithm>
+#include <cmath>
+#include <tuple>
+
+namespace millrace::handlers {
+
+namespace {
+
+bool is_finite(const Point& point) { return std::isfinite(point.x) && std::isfinite(point.y); }
+
+float squared_distance(const Point& a, const Point& b) {
+  const float dx = a.x - b.x, dy = a.y - b.y;
+  return dx * dx + dy * dy;
+}
+
+// Keeps those items that are among the first `most` at both of their ends. `before` orders items as one end sees them.
+template <class Ends, class Before>
+std::vector<char> first_at_both_ends(size_t count, size_t points, uint32_t most, const Ends& ends,
+                                     const Before& before) {
+  std::vector<std::vector<uint32_t>> at(points);
+  for (uint32_t i = 0; i < count; ++i) {
+    at[ends(i).first].push_back(i);
+    at[ends(i).second].push_back(i);
+  }
+  std::vector<char> kept(count, 0); // ends that keep it
+  for (uint32_t point = 0; point < points; ++point) {
+    std::vector<uint32_t>& items = at[point];
+    if (items.size() > most)
+      std::nth_element(items.begin(), items.begin() + most, items.end(),
+                       [&](uint32_t a, uint32_t b) { return before(point, a, b); });
+    for (size_t i = 0; i < std::min<size_t>(items.size(), most); ++i) ++kept[items[i]];
+  }
+  for (char& ends_that_keep : kept) ends_that_keep = ends_that_keep == 2;
+  return kept;
+}
+
+} // namespace
+
+std::span<const Link> LinkGraph::step(std::span<const Point> points, uint64_t most, uint64_t& left_out) {
+  recall(points);
+  find_nearest(points);
+  join(points);
+  if (rule_.degree_max > 0) cap_degrees();
+  live(points);
+  const size_t linked = next_.size();
+  fade(points);
+  left_out = next_.size() > most ? next_.size() - most : 0;
+  next_.resize(next_.size() - left_out);
+  links_.swap(next_);
+  linked_count_ = std::min(linked, links_.size());
+  return links_;
+}
+
+// Finds the links of the last list whose ids are in this one.
+void LinkGraph::recall(std::span<const Point> points) {
+  place_of_.clear();
+  for (uint32_t i = 0; i < points.size(); ++i)
+    if (points[i].id >= 0 && is_finite(points[i])) place_of_.try_emplace(points[i].id, i);
+  past_.resize(points.size());
+  for (std::vector<Past>& of_point : past_) of_point.clear();
+  for (size_t l = 0; l < links_.size(); ++l) {
+    const auto a = place_of_.find(links_[l].id_a), b = place_of_.find(links_[l].id_b);
+    if (a == place_of_.end() || b == place_of_.end()) continue;
+    past_[a->second].push_back({b->second, links_[l].life, l < linked_count_});
+    past_[b->second].push_back({a->second, links_[l].life, l < linked_count_});
+  }
+}
+
+const LinkGraph::Past* LinkGraph::past_of(uint32_t a, uint32_t b) const {
+  for (const Past& past : past_[a])
+    if (past.other == b) return &past;
+  return nullptr;
+}
+
+void LinkGraph::find_nearest(std::span<const Point> points) {
+  const auto count = static_cast<uint32_t>(points.size());
+  const double widened = (1 + rule_.hysteresis) * (1 + rule_.hysteresis);
+  const auto ratio = static_cast<float>(1 / widened);
+  const float score_max = rule_.radius * rule_.radius;
+  nearest_.resize(size_t{count} * rule_.k);
+  near_count_.assign(count, 0);
+  std::vector<uint32_t> linked_to(count, count); // the last point that was linked to it
+  for (uint32_t i = 0; i < count; ++i) {
+    if (!is_finite(points[i])) continue;
+    for (const Past& past : past_[i])
+      if (past.linked) linked_to[past.other] = i;
+    Near* const best = nearest_.data() + size_t{i} * rule_.k;
+    uint32_t& kept = near_count_[i];
+    for (uint32_t j = 0; j < count; ++j) {
+      if (j == i || !is_finite(points[j])) continue;
+      if (rule_.delta_y_max > 0 && !rule_.delta_after && !(std::fabs(points[i].y - points[j].y) <= rule_.delta_y_max))
+        continue;
+      Near near{squared_distance(points[i], points[j]), j};
+      if (linked_to[j] == i) near.score *= ratio;
+      if (rule_.radius > 0 && near.score > score_max) continue;
+      if (kept == rule_.k && !(near < best[kept - 1])) continue;
+      uint32_t at = kept < rule_.k ? kept++ : kept - 1;
+      for (; at > 0 && near < best[at - 1]; --at) best[at] = best[at - 1];
+      best[at] = near;
+    }
+  }
+}
+
+bool LinkGraph::is_near(uint32_t point, uint32_t other) const {
+  const Near* const first = nearest_.data() + size_t{point} * rule_.k;
+  return std::any_of(first, first + near_count_[point], [&](const Near& near) { return near.other == other; });
+}
+
+void LinkGraph::join(std::span<const Point> points) {
+  next_.clear();
+  scores_.clear();
+  for (uint32_t i = 0; i < points.size(); ++i)
+    for (uint32_t rank = 0; rank < near_count_[i]; ++rank) {
+      const Near& near = nearest_[size_t{i} * rule_.k + rank];
+      if (near.other < i && is_near(near.other, i)) continue; // the other owns it
+      const bool drops = rule_.delta_after && rule_.delta_y_max > 0;
+      if (drops && !(std::fabs(points[i].y - points[near.other].y) <= rule_.delta_y_max)) continue;
+      Link link;
+      link.a = static_cast<int32_t>(std::min(i, near.other));
+      link.b = static_cast<int32_t>(std::max(i, near.other));
+      next_.push_back(link);
+      scores_.push_back(near.score);
+    }
+}
+
+// A link stays if it is among the best of both ends.
+void LinkGraph::cap_degrees() {
+  const auto ends = [&](uint32_t l) {
+    return std::pair{static_cast<size_t>(next_[l].a), static_cast<size_t>(next_[l].b)};
+  };
+  const auto better = [&](uint32_t, uint32_t l, uint32_t m) {
+    return std::tie(scores_[l], next_[l].a, next_[l].b) < std::tie(scores_[m], next_[m].a, next_[m].b);
+  };
+  const std::vector<char> kept = first_at_both_ends(next_.size(), past_.size(), rule_.degree_max, ends, better);
+  size_t to = 0;
+  for (size_t l = 0; l < next_.size(); ++l)
+    if (kept[l]) next_[to++] = next_[l];
+  next_.resize(to);
+}
+
+// Fills in what a link has beside its ends.
+void LinkGraph::live(std::span<const Point> points) {
+  for (Link& link : next_) {
+    const auto a = static_cast<uint32_t>(link.a), b = static_cast<uint32_t>(link.b);
+    const auto id_of = [&](uint32_t place) {
+      const auto known = place_of_.find(points[place].id);
+      return known != place_of_.end() && known->second == place ? points[place].id : -1;
+    };
+    link.id_a = id_of(a);
+    link.id_b = id_of(b);
+    link.length = std::sqrt(squared_distance(points[a], points[b]));
+    const Past* const past = past_of(a, b);
+    link.life = std::min(1.0f, (past ? past->life : 0) + rule_.gain);
+  }
+}
+
+// Adds the links that were given before, are linked no more and still have life.
+void LinkGraph::fade(std::span<const Point> points) {
+  if (rule_.fade <= 0) return;
+  std::vector<std::pair<uint32_t, uint32_t>> linked;
+  for (const Link& link : next_) linked.emplace_back(link.a, link.b);
+  std::sort(linked.begin(), linked.end());
+  std::vector<Link> fading;
+  for (uint32_t a = 0; a < past_.size(); ++a)
+    for (const Past& past : past_[a]) {
+      const float life = past.life * rule_.fade;
+      if (past.other < a || life <= kLifeMin) continue;
+      if (std::binary_search(linked.begin(), linked.end(), std::pair{a, past.other})) continue;
+      Link link;
+      link.a = static_cast<int32_t>(a);
+      link.b = static_cast<int32_t>(past.other);
+      link.id_a = points[a].id;
+      link.id_b = points[past.other].id;
+      link.length = std::sqrt(squared_distance(points[a], points[past.other]));
+      link.life = life;
+      fading.push_back(link);
+    }
+  const auto ends = [&](uint32_t l) {
+    return std::pair{static_cast<size_t>(fading[l].a), static_cast<size_t>(fading[l].b)};
+  };
+  const auto livelier = [&](uint32_t point, uint32_t l, uint32_t m) {
+    const auto partner = [&](const Link& link) {
+      return static_cast<uint32_t>(link.a) == point ? link.id_b : link.id_a;
+    };
+    return std::tuple(-fading[l].life, partner(fading[l])) < std::tuple(-fading[m].life, partner(fading[m]));
+  };
+  const std::vector<char> kept = first_at_both_ends(fading.size(), past_.size(), rule_.k, ends, livelier);
+  size_t to = 0;
+  for (size_t l = 0; l < fading.size(); ++l)
+    if (kept[l]) fading[to++] = fading[l];
+  fading.resize(to);
+  const auto lower_first = [](const Link& link) { return std::minmax(link.id_a, link.id_b); };
+  std::sort(fading.begin(), fading.end(), [&](const Link& l, const Link& m) {
+    const auto one = lower_first(l), other = lower_first(m);
+    return std::pair<int64_t, int64_t>(one.first, one.second) < std::pair<int64_t, int64_t>(other.first, other.second);
+  });
+  next_.insert(next_.end(), fading.begin(), fading.end());
+}
+
+} // namespace millrace::handlers

@@ -1,0 +1,97 @@
+// points.links: joins points to their nearest neighbours.
+#include <millrace/handler.h>
+#include <millrace/payload/marks.h>
+
+#include <algorithm>
+#include <optional>
+#include <stdexcept>
+#include <string>
+
+#include "handlers/image/picture.h"
+#include "handlers/points/link_graph.h"
+
+namespace millrace::handlers {
+namespace {
+
+constexpr const char* kLinksManual = &R"(
+Joins each point to its `k` nearest ones, none further than `radius`. `delta_y_max` joins only points
+that lie about as high: `delta: before` looks for the nearest among those, `after` drops links. With
+`degree_max` a link stays only if it is among the shortest so many of both its ends.
+
+Joined anew on each tick, such links flicker. `hysteresis` lets a pair that was linked count as
+nearer, by the factor 1 / (1 + hysteresis). A link's life rises by `gain` a tick while it is linked,
+up to 1. After that it is multiplied by `fade` a tick, and the link is given until its life is 0.02
+or one of its points is gone. Only points with ids have a past.
+
+Links come in the order of their first point, the nearest first, and then those that fade.
+marks.lines makes lines of them. More than `links_max` are left out and counted (`links_left_out`).
+
+    test.points points=50 count=100 ! points.links k=2 hysteresis=0.3 ! null.sink
+)"[1];
+
+constexpr uint64_t kPointsMax = 16'384;
+
+class Links final : public Handler {
+ public:
+  void configure(const Formats& formats) override {
+    const uint64_t points = formats.in(points_).record_count_max;
+    if (points > kPointsMax)
+      throw std::invalid_argument("up to " + std::to_string(points) + " points may come, and at most " +
+                                  std::to_string(kPointsMax) + " can be joined; let the handler before give fewer");
+    const uint64_t most = LinkGraph::most(points, static_cast<uint32_t>(*k_));
+    links_max_ = std::clamp<uint64_t>(most, 1, static_cast<uint64_t>(*most_));
+    formats.out(out_).record_count_max = links_max_;
+  }
+
+  void start() override {
+    LinkRule rule;
+    rule.k = static_cast<uint32_t>(*k_);
+    rule.radius = static_cast<float>(*radius_);
+    rule.delta_y_max = static_cast<float>(*delta_y_max_);
+    rule.delta_after = *delta_ == "after";
+    rule.degree_max = static_cast<uint32_t>(*degree_max_);
+    rule.hysteresis = *hysteresis_;
+    rule.gain = static_cast<float>(*gain_);
+    rule.fade = static_cast<float>(*fade_);
+    graph_.emplace(rule);
+  }
+  void reset() override {
+    if (graph_) graph_->forget();
+  }
+
+  void process(Tick& tick, Cpu&) {
+    uint64_t left_out = 0;
+    const std::span<const Link> links = graph_->step(points_(tick), links_max_, left_out);
+    const std::span<Link> made = out_.allocate(tick, links.size());
+    std::copy(links.begin(), links.end(), made.begin());
+    if (left_out > 0) count("links_left_out", static_cast<int64_t>(left_out));
+    take_over_times(points_.raw(tick).value->header, out_.header(tick));
+  }
+
+ private:
+  Input<Records<Point>> points_{*this, "points", help("in pixels")};
+  Output<Records<Link>> out_{*this, "links", help("places in the list of points")};
+  Param<int64_t> k_{*this, "k", 1, "nearest points of each", range(1, 32)};
+  Param<double> radius_{*this, "radius", 0, "the furthest; 0: no limit", range(0, 100000), unit("px")};
+  Param<double> delta_y_max_{*this,     "delta_y_max", 0, "how much lower or higher; 0: no limit", range(0, 100000),
+                             unit("px")};
+  Param<std::string> delta_{*this, "delta", "before", "what that limits: candidates, or links that were found",
+                            choices({"before", "after"})};
+  Param<int64_t> degree_max_{*this, "degree_max", 0, "links of a point; 0: no limit", range(0, 64)};
+  Param<double> hysteresis_{*this, "hysteresis", 0, "how much nearer a linked pair counts", range(0, 0.9)};
+  Param<double> gain_{*this, "gain", 1, "life that a link wins on a tick", range(0.05, 1)};
+  Param<double> fade_{*this, "fade", 0, "part of its life that it keeps on a tick without; 0: none", range(0, 0.99)};
+  Param<int64_t> most_{*this, "links_max", 65536, "of a list", range(1, 1048576)};
+  std::optional<LinkGraph> graph_;
+  uint64_t links_max_ = 1;
+};
+
+} // namespace
+
+const mr_handler_type& points_links_type() {
+  static const mr_handler_type type =
+      detail::Type<Links>::table("points.links", "Joins points to their nearest neighbours", kLinksManual);
+  return type;
+}
+
+} // namespace millrace::handlers
