@@ -502,12 +502,32 @@ const char* paint(void* stream, const MarkLists& lists, const MarkStyle& style, 
   return launched();
 }
 
+// Makes the device that has this memory the current one, while it lives. start() and stop() are called on any thread.
+class OnDeviceOf {
+ public:
+  explicit OnDeviceOf(const void* memory) {
+    cudaPointerAttributes attributes{};
+    if (cudaGetDevice(&before_) != cudaSuccess) before_ = -1;
+    if (cudaPointerGetAttributes(&attributes, memory) == cudaSuccess) cudaSetDevice(attributes.device);
+  }
+  ~OnDeviceOf() {
+    if (before_ >= 0) cudaSetDevice(before_);
+  }
+  OnDeviceOf(const OnDeviceOf&) = delete;
+  OnDeviceOf& operator=(const OnDeviceOf&) = delete;
+
+ private:
+  int before_ = -1;
+};
+
 const char* begin_count(void* stream, void* scratch) {
+  const OnDeviceOf current(scratch);
   const cudaError_t error = cudaMemsetAsync(scratch, 0, sizeof(uint64_t), static_cast<cudaStream_t>(stream));
   return error == cudaSuccess ? nullptr : cudaGetErrorString(error);
 }
 
 bool read_count(void* stream, const void* scratch, uint64_t& skipped) {
+  const OnDeviceOf current(scratch);
   const auto of_cuda = static_cast<cudaStream_t>(stream);
   cudaError_t error = cudaStreamQuery(of_cuda);
   for (int waits = 0; error == cudaErrorNotReady && waits < 1000; ++waits) { // never for longer: it may be stuck

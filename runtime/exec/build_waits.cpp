@@ -37,6 +37,7 @@ void add_inputs(RunState& run, StepRun& step) {
     input.delay = plan_input.delay;
     input.keeps = plan_input.keeps;
     input.required = plan_input.required;
+    input.idle_without = plan_input.idle_without;
     input.initial_empty = plan_input.initial_empty;
     input.repeat_last = plan_input.repeat_last;
     input.calls = plan_input.calls;

@@ -2,8 +2,8 @@
 //
 // A body that runs by itself finds in its BodyCall which inputs are there on this tick, and whether it fires. For
 // bodies that enqueue, the host looks only at the region's border: if a value that enters is missing, or is not as it
-// was recorded, the tick is not launched and its bodies are submitted one by one. An optional list that is missing
-// becomes a list of no records, and the tick is launched.
+// was recorded, the tick is not launched and its bodies are submitted one by one. A list that may be missing becomes a
+// list of no records, and the tick is launched.
 #include <algorithm>
 #include <cstring>
 
@@ -117,15 +117,13 @@ bool border_is_ready(const RegionRun& region, uint64_t ordinal) {
                      [&](const BodyRun* step) { return step->after.empty() || issued(*step, ordinal); });
 }
 
-// Notes which of the values that enter are there, and their headers: an exit may be written over an entry. Counts those
-// that are not.
+// Notes which of the values that enter are there, and their headers: an exit may be written over an entry.
 void look_at_entries(RegionRun& region, uint64_t ordinal) {
   auto list = region.lists.begin();
   for (RegionInput& entry : region.entries) {
     const Slot& slot = entry.input->output->at(ordinal);
     entry.is_there = slot.value;
     if (entry.is_there) entry.header = slot.value->header;
-    if (!entry.is_there) ++entry.input->totals->absent_from_launch;
     if (!entry.may_be_absent) continue;
     const memory::Block& block = entry.input->output->ring->block(static_cast<uint32_t>(ordinal % region.plan->slots));
     std::byte* const address = region.steps[0]->on.device->body_address(bytes_at(block.value));
@@ -197,6 +195,8 @@ void launch_calls(RegionRun& region, uint64_t ordinal) {
     record_called(*step, ordinal, true);
   }
   ++region.replays;
+  for (const RegionInput& entry : region.entries) // last: a report that is made meanwhile subtracts it from the replays
+    if (!entry.is_there) ++entry.input->totals->absent_from_launch;
   for (CopyRun* download : region.fused_downloads) settle_fused_download(*download, ordinal, fence);
   region.launched[ordinal % region.plan->slots] = ordinal + 1;
   for (BodyRun* step : region.stamped) stamp(*step, ordinal);

@@ -5,7 +5,8 @@
 // there, in its BodyCall. A body that enqueues is called, and the work that it enqueues is recorded. In that call it
 // sees no tick and every input is there, and what it says of its outputs holds for every launch. So the region has a
 // border that the host checks on each tick: each value that enters must be there and as the recording saw it, and each
-// value that leaves gets its slot. Optional lists need not be there: the launch makes them lists of no records.
+// value that leaves gets its slot. Lists without which a body is idle need not be there: the launch makes them lists of
+// no records.
 #include <algorithm>
 #include <cstring>
 #include <map>
@@ -14,7 +15,6 @@
 #include "exec/region.h"
 #include "exec/run_options.h"
 #include "exec/settle.h"
-#include "observe/error.h"
 #include "plan/memory.h"
 #include "plan/pace.h"
 #include "plan/plan.h"
@@ -148,13 +148,13 @@ std::unique_ptr<device::Recording> record_runs(RegionRun& region, uint32_t slot)
   return first.on.device->end_record(*first.on.stream);
 }
 
-// True if the value may be absent from a launch, since its reader does not require it. The launch writes to its block.
-// No other output may share that, or it could hold another value on that tick. On a device no list shares its block.
+// True if the value may be absent from a launch: it is a list without which its reader has nothing to do. The launch
+// writes to its block, so that is the list's own, in the device's memory. Another value could be in a block that is
+// shared.
 bool may_be_absent(const InputRun& input) {
   const plan::Output& output = *input.output->plan;
-  if (input.required || output.format.kind != MR_KIND_RECORDS) return false;
-  MR_ASSERT(output.owns, "a list on a device has a block of its own");
-  return true;
+  return !input.required && input.idle_without && output.format.kind == MR_KIND_RECORDS && output.owns &&
+         !input.output->in_host_memory;
 }
 
 // Finds what enters the region, and which of its outputs and bodies other steps read or wait for.

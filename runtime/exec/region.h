@@ -25,7 +25,7 @@ inline bool has_span(uint64_t index) { return (index & (index < kManySpans ? kSp
 struct RegionInput {
   InputRun* input;
   mr_value recorded;    // the value's header as the bodies saw it when they were recorded
-  bool may_be_absent;   // an optional list: on a tick without it the bodies see a list of no records (4.12)
+  bool may_be_absent;   // on a tick without it the bodies see a list of no records (4.12)
   bool is_there = true; // on the tick that is being launched
   mr_header header{};   // the same, if it is there
 };

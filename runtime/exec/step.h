@@ -38,6 +38,7 @@ struct InputRun {
   uint32_t delay = 0;
   uint32_t keeps = 0;
   bool required = true;
+  bool idle_without = false;
   bool initial_empty = false;
   bool repeat_last = false;
   bool calls = false;       // a value here makes the handler fire

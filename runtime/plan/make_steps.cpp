@@ -62,6 +62,7 @@ class HandlerSteps {
         const auto& port = handler.info->ports[handler.input_port[i]];
         StepInput input;
         input.required = !port.optional();
+        input.idle_without = port.raw.flags & MR_PORT_IDLE_WITHOUT;
         input.keeps = port.raw.keeps;
         step.inputs.push_back(input);
       }

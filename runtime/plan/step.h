@@ -90,6 +90,7 @@ struct StepInput {
   uint32_t delay = 0;      // ticks before this one
   uint32_t edge = kNone;   // index into Plan::edges
   bool required = true;
+  bool idle_without = false;  // its reader has nothing to do without it: an absent list is as one of no records (4.12)
   bool initial_empty = false; // before the first value: a value of extent 0
   bool repeat_last = false;   // a required delayed input repeats the last value if the slot is empty (2.3)
   uint32_t keeps = 0;         // past values that stay valid

@@ -43,9 +43,9 @@ struct Pair final : Handler { // needs one, takes the other where it is there
   }
 };
 
-struct Tally final : Handler { // needs one, and counts in lists that may be empty
+struct Tally final : Handler { // needs one, and counts in lists; a list that is absent is as one of no records
   Input<Tensor> in{*this, "in"};
-  Inputs<Records<Box>> lists{*this, "lists", 3, optional};
+  Inputs<Records<Box>> lists{*this, "lists", 3, optional, idle_without};
   Output<Tensor> out{*this, "out", like(in)};
   Tally() { capturable(); }
   static int64_t of(int64_t value, std::span<const int64_t> totals) {
@@ -78,6 +78,22 @@ struct Tally final : Handler { // needs one, and counts in lists that may be emp
   // The value has the times of the first list, if that is there.
   void take_times(Tick& tick) {
     if (lists.count() > 0 && lists.present(tick, 0)) out.header(tick).pts_ns = lists.raw(tick, 0).value->header.pts_ns;
+  }
+};
+
+struct Tells final : Handler { // a list that is absent from one of no records
+  Input<Tensor> in{*this, "in"};
+  Input<Records<Box>> list{*this, "list", optional};
+  Output<Tensor> out{*this, "out", like(in)};
+  Tells() { capturable(); }
+  void process(Tick& tick, Cpu&) {
+    *fresh(out, tick) = mix(number(in(tick)), list.present(tick) ? static_cast<int64_t>(list(tick).size()) : -1);
+  }
+  void process(Tick& tick, Cuda& cuda) {
+    const uint64_t* const count = list.present(tick) ? &Cuda::value_of(list.raw(tick))->as.records.count : nullptr;
+    queue(cuda).launch([=, to = fresh(out, tick), from = numbers(in(tick).data())] {
+      *to = mix(*from, count ? static_cast<int64_t>(*count) : -1);
+    });
   }
 };
 
@@ -212,7 +228,7 @@ const mr_plugin& plugin() {
       type<Odd>("q.odd"),     type<Pass>("q.pass"),   type<FailsOnDevice>("q.fails"), type<Few>("q.few"),
       type<Total>("q.total"), type<Heavy>("q.heavy"), type<Gate>("q.gate"),           type<Meets>("q.meets"),
       type<Drop>("q.drop"),   type<Held>("q.held"),   type<OnHost>("q.onhost"),       type<Tally>("q.tally"),
-      type<Stamp>("q.stamp")};
+      type<Stamp>("q.stamp"), type<Tells>("q.tells")};
   static const mr_plugin table = {sizeof(mr_plugin), MR_ABI_VERSION, "q", "1", types, std::size(types), 0};
   return table;
 }
@@ -508,6 +524,31 @@ TEST_CASE("4.12: a tick on which optional lists are missing is one launch, in wh
       CHECK(edges["second.out"] == std::array<uint64_t, 2>{20, 20});
       CHECK(edges["each.out"] == std::array<uint64_t, 2>{40, 0});
     }
+}
+
+TEST_CASE("4.12: a body that tells an absent list from an empty one is called on a tick without it") {
+  const auto make = [](const std::string& place) {
+    Pipeline pipeline;
+    pipeline.add("source", "q.index", {{"count", "40"}}).device = "cpu";
+    graph::Handler& few = pipeline.add("few", "q.few");
+    few.device = "cpu";
+    few.every = 3;
+    pipeline.add("tells", "q.tells").device = place;
+    pipeline.add("after", "q.add").device = place;
+    pipeline.add("sink", "t.sink", {{"log", "q"}});
+    pipeline.connect("source.out", "few.in");
+    pipeline.connect("source.out", "tells.in");
+    pipeline.connect("few.out", "tells.list");
+    pipeline.connect("tells.out", "after.in");
+    pipeline.connect("after.out", "sink.in");
+    return pipeline;
+  };
+  const Ran ran = test::run(make("cuda:0"), on_device());
+  REQUIRE(ran.ok);
+  CHECK(ran.seen("q") == seen_by(make("cpu"), on_host(), "q"));
+  REQUIRE(ran.report.regions.size() == 1);
+  CHECK(ran.report.regions[0].launches == 14);
+  CHECK(ran.report.regions[0].one_by_one == 26);
 }
 
 TEST_CASE("2.7: a live parameter of a captured handler takes effect at its tick") {

@@ -27,7 +27,7 @@ handlers:
 """
 
 
-# What a tracker gives, painted on DEVICE: POINTS are the handlers that end in `points`.
+# Draws what a tracker gives, on DEVICE. POINTS are the handlers that end in `points`.
 TRACKED = """
 version: 1
 handlers:

@@ -135,7 +135,7 @@ MR_FIELDS(Segment, pace, domain, lane, lanes, home, pinned, blocking, heavy, thr
 MR_FIELDS(Region, domain, slots, steps)
 MR_FIELDS(Output, step, port, name, domain, format, origin, pack, ring, retain, forwards, in_place, owns, connected)
 MR_FIELDS(Ring, output, domain, length, dynamic, capacity, pinned, dense, pack, reasons)
-MR_FIELDS(StepInput, output, delay, edge, required, initial_empty, repeat_last, keeps, calls)
+MR_FIELDS(StepInput, output, delay, edge, required, idle_without, initial_empty, repeat_last, keeps, calls)
 MR_FIELDS(HandlerStep, handler, owes, on_value, scratch_bytes, gathers)
 static_assert(sizeof(SourceStep) == sizeof(HandlerStep));
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(SourceStep, handler, owes, on_value, scratch_bytes, gathers) // derived: as its base

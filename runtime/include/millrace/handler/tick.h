@@ -73,7 +73,8 @@ struct Cpu {};
 // again on every tick. So it must enqueue the same work for every tick. Kernels read the values that change: the tick's
 // index and media time at tick(), the count of records at value_of(). The body is called again after a live parameter
 // has changed or after a restart, and it is called directly on a tick that differs from the recording, for instance
-// because an input is empty.
+// because a picture is missing. A list that is declared `optional, idle_without` may be missing from a launch: then its
+// count is 0.
 struct Cuda {
   const mr_tick* raw = nullptr;
   void* stream() const { return raw->native_stream; }             // a cudaStream_t
