@@ -509,6 +509,7 @@ class OnDeviceOf {
     cudaPointerAttributes attributes{};
     if (cudaGetDevice(&before_) != cudaSuccess) before_ = -1;
     if (cudaPointerGetAttributes(&attributes, memory) == cudaSuccess) cudaSetDevice(attributes.device);
+    (void)cudaGetLastError(); // a later launch is not to report it
   }
   ~OnDeviceOf() {
     if (before_ >= 0) cudaSetDevice(before_);
