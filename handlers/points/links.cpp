@@ -14,9 +14,9 @@ namespace millrace::handlers {
 namespace {
 
 constexpr const char* kLinksManual = &R"(
-Joins each point to its `k` nearest ones, none further than `radius`. `delta_y_max` joins only points
-that lie about as high: `delta: before` looks for the nearest among those, `after` drops links. With
-`degree_max` a link stays only if it is among the shortest so many of both its ends.
+Joins each point to its `k` nearest ones, none further than `radius`. `delta_y_max` joins only
+points that lie about as high: `delta: before` looks for the nearest among those, `after` drops
+links. With `degree_max` a link stays only if it is among the shortest so many of both its ends.
 
 Joined anew on each tick, such links flicker. `hysteresis` lets a pair that was linked count as
 nearer, by the factor 1 / (1 + hysteresis). A link's life rises by `gain` a tick while it is linked,

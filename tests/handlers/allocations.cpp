@@ -60,6 +60,7 @@ Value value_for(const mr_port& port) {
   if (accepts.kind == MR_KIND_TENSOR) return testing::tensor<float>({3}, {1, 2, 3});
   if (accepts.schema == schema_of(PatchTransform::kSchema)) return testing::records<PatchTransform>({{}});
   if (accepts.schema == schema_of(Point::kSchema)) return testing::records<Point>({{}});
+  if (accepts.schema == schema_of(Link::kSchema)) return testing::records<Link>({{}});
   if (accepts.schema == schema_of(Mark::kSchema)) return testing::records<Mark>({{}});
   if (accepts.kind == MR_KIND_RECORDS) return testing::records<Box>({{4, 20, 30, 20, 1, 0, 12345}, {1, 1, 5, 5}});
   return testing::image(Pixel::rgb8, 64, 48, 9);

@@ -298,7 +298,7 @@ TEST_CASE("a damaged line is refused with its column and what is wrong") {
   CHECK(line_complaint(R"({"schema":"millrace.Box"})") == "1: the line has no \"records\"");
   CHECK(line_complaint(R"({"schema":"acme.Thing","records":[]})") ==
         "11: records of 'acme.Thing' are not known, only millrace.Box, millrace.Rate, millrace.Latency, "
-        "millrace.Class, millrace.PatchTransform, millrace.Point, millrace.Mark");
+        "millrace.Class, millrace.PatchTransform, millrace.Point, millrace.Link, millrace.Mark");
   CHECK(line_complaint(R"({"schema":"millrace.Box","records":[{"x":1,"y":2,"width":3}]})") ==
         "37: the record has no \"height\"");
   CHECK(line_complaint(R"({"schema":"millrace.Box","records":[{"x":"1"}]})") == "42: a number is expected");
@@ -569,7 +569,8 @@ TEST_CASE("record.to_json refuses what it does not know, and paths that cannot b
   CHECK(unknown.start() == MR_ERROR);
   CHECK(unknown.error() ==
         "these records are of a type that is not known and does not say its fields; known are millrace.Box, "
-        "millrace.Rate, millrace.Latency, millrace.Class, millrace.PatchTransform, millrace.Point, millrace.Mark, and "
+        "millrace.Rate, millrace.Latency, millrace.Class, millrace.PatchTransform, millrace.Point, millrace.Link, "
+        "millrace.Mark, and "
         "types that have a function "
         "fields()");
   const Value other = testing::records<Box>({});
