@@ -5,6 +5,8 @@
 #include <cmath>
 #include <tuple>
 
+#include "handlers/gpu/rounded_product.h"
+
 namespace millrace::handlers {
 
 namespace {
@@ -13,28 +15,28 @@ bool is_finite(const Point& point) { return std::isfinite(point.x) && std::isfin
 
 float squared_distance(const Point& a, const Point& b) {
   const float dx = a.x - b.x, dy = a.y - b.y;
-  return dx * dx + dy * dy;
+  return gpu::rounded_product(dx, dx) + gpu::rounded_product(dy, dy);
 }
 
-// Keeps those items that are among the first `most` at both of their ends. `before` orders items as one end sees them.
-template <class Ends, class Before>
-std::vector<char> first_at_both_ends(size_t count, size_t points, uint32_t most, const Ends& ends,
-                                     const Before& before) {
+// Keeps the links that are among the first `most` at both of their ends. `before(point, l, m)` orders two of them, by
+// their numbers, as that end sees them.
+template <class Before>
+void keep_first_at_both_ends(std::vector<Link>& links, size_t points, uint32_t most, const Before& before) {
   std::vector<std::vector<uint32_t>> at(points);
-  for (uint32_t i = 0; i < count; ++i) {
-    at[ends(i).first].push_back(i);
-    at[ends(i).second].push_back(i);
-  }
-  std::vector<char> kept(count, 0); // ends that keep it
+  for (uint32_t l = 0; l < links.size(); ++l)
+    for (const int32_t end : {links[l].a, links[l].b}) at[static_cast<size_t>(end)].push_back(l);
+  std::vector<uint8_t> ends_that_keep(links.size(), 0);
   for (uint32_t point = 0; point < points; ++point) {
-    std::vector<uint32_t>& items = at[point];
-    if (items.size() > most)
-      std::nth_element(items.begin(), items.begin() + most, items.end(),
-                       [&](uint32_t a, uint32_t b) { return before(point, a, b); });
-    for (size_t i = 0; i < std::min<size_t>(items.size(), most); ++i) ++kept[items[i]];
+    std::vector<uint32_t>& here = at[point];
+    if (here.size() > most)
+      std::nth_element(here.begin(), here.begin() + most, here.end(),
+                       [&](uint32_t l, uint32_t m) { return before(point, l, m); });
+    for (size_t i = 0; i < std::min<size_t>(here.size(), most); ++i) ++ends_that_keep[here[i]];
   }
-  for (char& ends_that_keep : kept) ends_that_keep = ends_that_keep == 2;
-  return kept;
+  size_t kept = 0;
+  for (size_t l = 0; l < links.size(); ++l)
+    if (ends_that_keep[l] == 2) links[kept++] = links[l];
+  links.resize(kept);
 }
 
 } // namespace
@@ -128,17 +130,9 @@ void LinkGraph::join(std::span<const Point> points) {
 
 // A link stays if it is among the best of both ends.
 void LinkGraph::cap_degrees() {
-  const auto ends = [&](uint32_t l) {
-    return std::pair{static_cast<size_t>(next_[l].a), static_cast<size_t>(next_[l].b)};
-  };
-  const auto better = [&](uint32_t, uint32_t l, uint32_t m) {
+  keep_first_at_both_ends(next_, past_.size(), rule_.degree_max, [&](uint32_t, uint32_t l, uint32_t m) {
     return std::tie(scores_[l], next_[l].a, next_[l].b) < std::tie(scores_[m], next_[m].a, next_[m].b);
-  };
-  const std::vector<char> kept = first_at_both_ends(next_.size(), past_.size(), rule_.degree_max, ends, better);
-  size_t to = 0;
-  for (size_t l = 0; l < next_.size(); ++l)
-    if (kept[l]) next_[to++] = next_[l];
-  next_.resize(to);
+  });
 }
 
 // Fills in what a link has beside its ends.
@@ -178,20 +172,12 @@ void LinkGraph::fade(std::span<const Point> points) {
       link.life = life;
       fading.push_back(link);
     }
-  const auto ends = [&](uint32_t l) {
-    return std::pair{static_cast<size_t>(fading[l].a), static_cast<size_t>(fading[l].b)};
-  };
-  const auto livelier = [&](uint32_t point, uint32_t l, uint32_t m) {
+  keep_first_at_both_ends(fading, past_.size(), rule_.k, [&](uint32_t point, uint32_t l, uint32_t m) {
     const auto partner = [&](const Link& link) {
       return static_cast<uint32_t>(link.a) == point ? link.id_b : link.id_a;
     };
     return std::tuple(-fading[l].life, partner(fading[l])) < std::tuple(-fading[m].life, partner(fading[m]));
-  };
-  const std::vector<char> kept = first_at_both_ends(fading.size(), past_.size(), rule_.k, ends, livelier);
-  size_t to = 0;
-  for (size_t l = 0; l < fading.size(); ++l)
-    if (kept[l]) fading[to++] = fading[l];
-  fading.resize(to);
+  });
   const auto lower_first = [](const Link& link) { return std::minmax(link.id_a, link.id_b); };
   std::sort(fading.begin(), fading.end(), [&](const Link& l, const Link& m) {
     const auto one = lower_first(l), other = lower_first(m);

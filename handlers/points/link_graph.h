@@ -1,8 +1,8 @@
 // Joins points to their nearest neighbours, with a memory of the links that it gave before.
 //
-// Rule. A distance is dx·dx + dy·dy in single precision, each product rounded by itself. A pair that was linked counts
-// as nearer, by the factor 1/(1 + hysteresis)². Ties go to the lower place in the list. So the links are a function of
-// the points and of the links before, on every machine.
+// Rule. Pairs are compared by dx·dx + dy·dy in single precision, each product rounded by itself. For a pair that was
+// linked, this is multiplied by 1/(1 + hysteresis)². Ties go to the lower place in the list. So the links are a
+// function of the points and of the links before, on every machine.
 #pragma once
 
 #include <millrace/payload/marks.h>
@@ -39,7 +39,10 @@ class [[gnu::visibility("hidden")]] LinkGraph { // hidden like its members
 
   // Valid until the next step. `most` links are given; `left_out` is how many more there were.
   std::span<const Link> step(std::span<const Point> points, uint64_t most, uint64_t & left_out);
-  void forget() { links_.clear(), linked_count_ = 0; }
+  void forget() {
+    links_.clear();
+    linked_count_ = 0;
+  }
 
  private:
   struct Near {
