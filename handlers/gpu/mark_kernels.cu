@@ -110,7 +110,7 @@ __global__ void prepare_marks(const __grid_constant__ MarkLists lists, MarkStyle
 
 constexpr int32_t kTile = 64;        // pixels, both ways
 constexpr uint32_t kKeptMax = 256;   // marks of a tile in shared memory
-constexpr uint32_t kAtOnceFirst = 2; // marks that a thread looks at in one step, where all may have room
+constexpr uint32_t kAtOnceFirst = 2; // marks that a thread looks at in one step, as long as all of a tile may fit
 constexpr int32_t kPatch = 8;        // a warp paints this many pixels at a time, both ways
 constexpr int32_t kRowsOfThread = 2; // pixels of a thread in a patch
 constexpr int32_t kPatchesAcross = kTile / kPatch, kPatches = kPatchesAcross * kPatchesAcross;

@@ -173,7 +173,7 @@ MR_INTO_LOOPS float fill_coverage(float distance) { return clamped(0.5f - distan
 
 // True if the mark may cover a pixel whose middle is at most so far from a place.
 MR_BOTH inline bool may_cover(const MarkShape& shape, float x, float y, float radius) {
-  // A distance grows by no more than the way that one goes. The rest is for rounding.
+  // The distances of two places to the shape differ by no more than the places are apart. The rest is for rounding.
   const float near = shape.reach + radius + 0.01f +
                      1e-6f * (fabsf(x - shape.x) + fabsf(y - shape.y) + shape.length + shape.across + shape.down);
   if (!shape.is_box) return distance_to_segment(shape, x, y) <= near;

@@ -195,7 +195,7 @@ void launch_calls(RegionRun& region, uint64_t ordinal) {
     record_called(*step, ordinal, true);
   }
   ++region.replays;
-  for (const RegionInput& entry : region.entries) // last: a report that is made meanwhile subtracts it from the replays
+  for (const RegionInput& entry : region.entries) // after the replay is counted, from which a report subtracts them
     if (!entry.is_there) ++entry.input->totals->absent_from_launch;
   for (CopyRun* download : region.fused_downloads) settle_fused_download(*download, ordinal, fence);
   region.launched[ordinal % region.plan->slots] = ordinal + 1;

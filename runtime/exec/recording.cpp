@@ -149,8 +149,7 @@ std::unique_ptr<device::Recording> record_runs(RegionRun& region, uint32_t slot)
 }
 
 // True if the value may be absent from a launch: it is a list without which its reader has nothing to do. The launch
-// writes to its block, so that is the list's own, in the device's memory. Another value could be in a block that is
-// shared.
+// writes to the list's block. So the block must be in the device's memory, and no other output may share it.
 bool may_be_absent(const InputRun& input) {
   const plan::Output& output = *input.output->plan;
   return !input.required && input.idle_without && output.format.kind == MR_KIND_RECORDS && output.owns &&
@@ -230,7 +229,7 @@ bool record_calls(RegionRun& region, std::string& why) {
     }
   }
   learn_origins(region);
-  // A launch has room for so many. The rest is as any other value.
+  // A launch has room for so many. Lists beyond are treated as other values.
   size_t lists = 0;
   for (RegionInput& entry : region.entries)
     entry.may_be_absent = entry.may_be_absent && lists++ < device::kRecordedListsMax;

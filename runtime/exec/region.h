@@ -27,7 +27,7 @@ struct RegionInput {
   mr_value recorded;    // the value's header as the bodies saw it when they were recorded
   bool may_be_absent;   // on a tick without it the bodies see a list of no records (4.12)
   bool is_there = true; // on the tick that is being launched
-  mr_header header{};   // the same, if it is there
+  mr_header header{};   // its header on that tick, if it is there
 };
 struct RegionOutput {
   OutputRun* output;

@@ -192,7 +192,7 @@ void report_edges(const RunState& run, Report& report, LostByClock& lost) {
     for (const HandlerRun* step : planned.handlers) { // its lanes
       if (step->index != edge.target_step) continue;
       const InputRun& input = step->inputs[edge.target_input];
-      const uint64_t absent = input.totals->absent_at_fence + input.totals->absent_from_launch; // first: it is a part
+      const uint64_t absent = input.totals->absent_at_fence + input.totals->absent_from_launch; // read before the sum
       out.delivered += input.totals->delivered + step->life->flat_calls + launches_of(*step);
       for (size_t c = 0; c < static_cast<size_t>(Cause::count); ++c) out.empty += input.totals->empty[c];
       out.delivered -= absent;
