@@ -95,6 +95,7 @@ std::vector<std::string> traits_of(const plugin::HandlerInfo& info) {
   add(info.traits & MR_TRAIT_CONVERTS, "converts");
   add(info.max_pending > 0, fmt::format("up to {} results pending", info.max_pending));
   add(info.items_max > 0, fmt::format("up to {} items a call", info.items_max));
+  add(info.has_state, "has state");
   add(info.gap > 0, fmt::format("in gaps of up to {} ticks", info.gap));
   add(info.drains_freely(), "drains freely");
   add(!info.thread.empty(), "thread \"" + info.thread + "\"");

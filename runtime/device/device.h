@@ -166,6 +166,8 @@ class Device {
   // Copies between this device's memory and host memory, within this device, or from a peer's memory to this device's.
   // A device whose bodies enqueue also copies to a peer's memory. Addresses are those that the host sees.
   virtual void copy(Stream& stream, std::byte* target, const std::byte* source, uint64_t bytes) = 0;
+  // Sets bytes of this device's memory to zero. Not while the stream records.
+  virtual void clear(Stream& stream, std::byte* target, uint64_t bytes) = 0;
   // Makes the stream go on only after the fence, which must have been issued.
   virtual void wait(Stream& stream, const Fence& fence) = 0;
   // Returns a fence after everything that was enqueued so far.
@@ -177,9 +179,9 @@ class Device {
   // True if discard() does something; otherwise callers need not call it.
   virtual bool poisons_discarded() const { return false; }
 
-  // Between begin and end, bodies, copy() and discard() on the stream are recorded and not run. wait(), signal() and
-  // replay() on it poison the device as invalid, because a recording is one command without a middle. A replay is one
-  // command.
+  // Between begin and end, bodies, copy() and discard() on the stream are recorded and not run. clear(), wait(),
+  // signal() and replay() on it poison the device as invalid: a recording is one command without a middle, and clears
+  // nothing that the next replay may need. A replay is one command.
   // end_record() returns null if a body did something that cannot be recorded; Enqueuing::record_failure() says what.
   virtual void begin_record(Stream& stream) = 0;
   virtual std::unique_ptr<Recording> end_record(Stream& stream) = 0;

@@ -14,6 +14,7 @@
 #include "exec/failure.h"
 #include "exec/finish_step.h"
 #include "exec/firing.h"
+#include "exec/handler_state.h"
 #include "exec/region.h"
 #include "exec/run_options.h"
 #include "exec/settle.h"
@@ -172,7 +173,10 @@ void simulate_body(void* context) {
   BodyRun& step = static_cast<BodyRun&>(*body.context.step);
   begin_body(body);
   mr_status status = MR_OK;
-  if (fires_now(step, body) && is_up(step)) status = call_by_itself(step, body);
+  if (fires_now(step, body) && is_up(step)) {
+    clear_state_if_due(step);
+    status = call_by_itself(step, body);
+  }
   end_body(step, body, status);
   if (body.failed) apply_on_error(step, body.info.index);
   repeat_inputs(step, body);
@@ -212,11 +216,13 @@ void submit_body(BodyRun& step, uint64_t ordinal, Timing timing) {
   }
   choose_blocks(step, body, ordinal);
   body.cost_ns = step.run->options.cost_ns ? step.run->options.cost_ns(step.handler->name, body.info.index) : 0;
-  if (step.on.enqueuing)
+  if (step.on.enqueuing) {
+    clear_state_if_due(step);
     call_now(step, body, timing);
-  else
+  } else {
     step.on.device->run(*step.on.stream,
                         {&simulate_body, &body, step.handler->name.c_str(), body.cost_ns, &body.accesses});
+  }
   leave_fence(step, ordinal, step.on.device->signal(*step.on.stream));
   if (step.on.enqueuing) { // else the device has yet to run the body
     settle_known(step, body, ordinal);

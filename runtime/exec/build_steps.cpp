@@ -14,6 +14,7 @@
 #include "exec/copy_step.h"
 #include "exec/finish_step.h"
 #include "exec/group.h"
+#include "exec/handler_state.h"
 #include "exec/items_run.h"
 #include "exec/pending.h"
 #include "exec/region.h"
@@ -85,7 +86,7 @@ void make_deferred(HandlerRun& step) {
 void* make_scratch(RunState& run, const plan::Step& step) {
   device::DeviceStatus status;
   device::Arena* arena = run.devices[step.domain]->allocate(step.scratch_bytes(), {}, status);
-  if (arena) return arena->base;
+  if (arena) return run.devices[step.domain]->body_address(arena->base);
   throw Failure(Error{code::device_out_of_memory,
                       run.planned.plan.domains[step.domain].name + " has no room for what " + step.name +
                           " works in: " + status.sentence,
@@ -178,6 +179,7 @@ void fill_handler(RunState& run, HandlerRun& step) {
   give_handler(run, step);
   step.lay_out(step.plan->inputs.size(), step.plan->outputs.size());
   give_stream(run, step);
+  make_state(run, step);
   step.context.step = &step;
   if (step.instance->info().max_pending > 0) make_deferred(step);
   run.planned.handlers.push_back(&step);

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "exec/finish_step.h"
+#include "exec/handler_state.h"
 #include "exec/run_log.h"
 #include "exec/run_state.h"
 #include "observe/error_codes.h"
@@ -92,7 +93,7 @@ bool restart_where_asked(BodyRun& step) {
 bool is_up(HandlerRun& step) {
   if (!step.life->down) return true;
   if (step.life->restart_at_ns > step.run->now_ns()) return false;
-  step.instance->reset();
+  reset_handler(step);
   if (step.instance->start() != MR_OK) {
     begin_restart(step);
     return false;

@@ -22,6 +22,7 @@
 #include "exec/copy_step.h"
 #include "exec/failure.h"
 #include "exec/finish_step.h"
+#include "exec/handler_state.h"
 #include "exec/pending.h"
 #include "exec/run_log.h"
 #include "exec/run_options.h"
@@ -138,7 +139,7 @@ bool ready_again(HandlerRun& step, uint64_t ordinal) {
   if (!drain_in_gap(step, ordinal, Fires::yes)) return false;
   if (!step.life->drained) return true;
   step.life->drained = false;
-  if (step.instance->reset() == MR_OK) return true;
+  if (reset_handler(step) == MR_OK) return true;
   fail_outside_process(step, ordinal);
   return false;
 }

@@ -5,11 +5,13 @@
 #include <pthread.h>
 
 #include <atomic>
+#include <cstddef>
 #include <cstdint>
 #include <deque>
 #include <map>
 #include <memory>
 #include <mutex>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -81,12 +83,13 @@ struct FlatPort {
   int32_t forwards = -1;                // output: the input whose buffer it may share; else -1
 };
 
-// One lane of a handler, across plans: its instance, its restarts and its counters. A new plan makes new steps and
-// keeps this. The state that the runtime will keep for handlers (semantics.md 4.7) goes here.
+// One lane of a handler, across plans: its instance, its state, its restarts and its counters. A new plan makes new
+// steps and keeps this.
 struct alignas(64) HandlerLife {
   // built
   std::unique_ptr<plugin::Instance> own; // every lane but the first; that one's instance is plan::Handlers'
   plugin::Instance* instance = nullptr;
+  std::span<std::byte> state; // as devices and copies take its address; empty: it has none (handler_state.h)
 
   // claimer
   SingleWriter<uint64_t> flat_calls, other_calls; // by the fast way, and all others
@@ -98,6 +101,7 @@ struct alignas(64) HandlerLife {
   uint32_t restarts = 0;
   bool down = false, drained = false;
   bool is_started = false;                        // start or head
+  std::atomic<bool> clears_state{false};          // the state is not zero as it should be by the next call
   std::map<std::string, int64_t> counts_before{}; // under instances_mutex: of instances that are gone
   std::atomic<size_t> changes_seen{0};            // live parameters: changes with a lower number were looked at
   std::atomic<uint64_t> errors{0};                // any

@@ -12,6 +12,7 @@
 #include "exec/finish_step.h"
 #include "exec/firing.h"
 #include "exec/group.h"
+#include "exec/handler_state.h"
 #include "exec/region.h"
 #include "exec/run_options.h"
 #include "exec/settle.h"
@@ -184,6 +185,7 @@ void launch_calls(RegionRun& region, uint64_t ordinal) {
       if (before->on.region != &region)
         wait_for(*first.on.device, *first.on.stream, before->on.fences[ordinal & before->pace->mask]);
   look_at_entries(region, ordinal);
+  for (BodyRun* step : region.steps) clear_state_if_due(*step);
   const device::Fence fence = replay(region, ordinal, begin_ns);
   if (lost(fence)) first.run->watch_device(region.plan->domain);
   for (const RegionOutput& exit : region.exits) settle_exit(region, exit, ordinal, fence);

@@ -9,6 +9,7 @@
 #include "exec/change.h"
 #include "exec/failure.h"
 #include "exec/handler_run.h"
+#include "exec/handler_state.h"
 #include "exec/report_streams.h"
 #include "exec/run_log.h"
 #include "exec/run_state.h"
@@ -316,7 +317,7 @@ bool has_come(PaceRun& pace) {
   const HandlerRun* failed = nullptr;
   for_each_handler(pace, [&](HandlerRun& step) {
     if (failed || step.plan->is<plan::SourceStep>()) return;
-    step.life->is_started = step.instance->reset() == MR_OK && step.instance->start() == MR_OK;
+    step.life->is_started = reset_handler(step) == MR_OK && step.instance->start() == MR_OK;
     if (!step.life->is_started) failed = &step;
   });
   if (!failed) return true;

@@ -10,6 +10,7 @@
 #include "exec/fill_tick.h"
 #include "exec/finish_step.h"
 #include "exec/group.h"
+#include "exec/handler_state.h"
 #include "exec/pending.h"
 #include "exec/presence.h"
 #include "exec/reader.h"
@@ -164,6 +165,7 @@ bool leaves_leaving(PaceRun& pace) {
     return false;
   }
   pace.due_ns.store(INT64_MAX, std::memory_order_relaxed);
+  pace.clock->leaves.store(!comes_back(pace), std::memory_order_relaxed);
   pace.epochs_over.fetch_add(1, std::memory_order_release);
   take_stage(pace, Stage::draining);
   pace.run->notify(pace);
@@ -173,7 +175,10 @@ bool leaves_leaving(PaceRun& pace) {
 bool leaves_draining(PaceRun& pace) {
   if (!have_ended_epoch(pace)) return false;
   let_go(pace);
-  comes_back(pace) ? back_off(pace) : leave(pace, pace.clock->removed.load() ? Left::removed : Left::by_itself);
+  if (!pace.clock->leaves.load(std::memory_order_relaxed))
+    back_off(pace);
+  else
+    leave(pace, pace.clock->removed.load() ? Left::removed : Left::by_itself);
   return true;
 }
 
@@ -190,9 +195,9 @@ bool leaves_vacant(PaceRun& pace) {
 
 bool leaves_down(PaceRun& pace) {
   ClockRun& clock = *pace.clock;
-  if (clock.removed.load()) {
-    leave(pace, Left::removed);
-    return false;
+  if (clock.removed.load()) { // its handlers are not drained yet
+    take_stage(pace, Stage::leaving);
+    return true;
   }
   if (pace.run->now_ns() < clock.begins_at_ns) return false;
   pace.idle_until_ns.store(INT64_MIN, std::memory_order_relaxed);
@@ -249,7 +254,7 @@ HandlerRun* drained_here(StepRun& step) {
 bool start_anew(HandlerRun& source) {
   plugin::Instance& instance = *source.instance;
   if (source.life->is_started && instance.stop() != MR_OK) log_error(source);
-  source.life->is_started = instance.reset() == MR_OK && instance.start() == MR_OK;
+  source.life->is_started = reset_handler(source) == MR_OK && instance.start() == MR_OK;
   return source.life->is_started;
 }
 
@@ -270,9 +275,13 @@ void end_epoch(SegmentRun& segment) {
     HandlerRun* const ending = drained_here(*step);
     const bool is_up = ending && ending->life->is_started && !RunState::is_given_up(*ending);
     if (is_up && !ending->plan->is<plan::SourceStep>()) {
-      if (!drain_step(*ending)) segment.run->fail(*ending, segment.ordinal, ending->instance->take_error("drain"));
+      // If the stream begins anew, one that owes nothing goes on: a writer would close its file.
+      const bool is_drained =
+          segment.pace->clock->leaves.load(std::memory_order_relaxed) || ending->instance->info().max_pending > 0;
+      if (is_drained && !drain_step(*ending))
+        segment.run->fail(*ending, segment.ordinal, ending->instance->take_error("drain"));
       ending->life->drained = false;
-      if (!ending->life->down && ending->instance->reset() != MR_OK) log_error(*ending);
+      if (!ending->life->down && reset_handler(*ending) != MR_OK) log_error(*ending);
     }
     if (HandlerRun* called = step->called()) flush_pending(*called);
     for (InputRun& input : step->inputs) {

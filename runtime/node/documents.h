@@ -5,7 +5,7 @@
 //             "machines": {…}, "trace"}: all handlers, what the coordinator decided, and by what machines
 //   question  {"handler", "inputs": […], "outputs": […]}: which formats the handler makes of these inputs;
 //             or bytes to be carried, as link_prices.h has them
-//   answer    {"outputs": […]}, or {"error", "fault"}
+//   answer    {"outputs": […], "memory": {…}}, or {"error", "fault"}
 #pragma once
 
 #include <map>

@@ -9,6 +9,7 @@
 #include "node/reading.h"
 #include "plan/facts.h"
 #include "plugin/info_json.h"
+#include "plugin/whole.h"
 
 namespace millrace::node {
 
@@ -46,6 +47,14 @@ std::vector<mr_format> read_formats(const json& formats, RecordTypes& records) {
 
 std::string told_of(const std::string& handler) { return "what was told of handler " + handler; }
 
+json memory_json(const plugin::BodyMemory& memory) {
+  return {{"scratch", memory.scratch}, {"host", memory.host}, {"state", memory.state}};
+}
+
+plugin::BodyMemory read_memory(const json& memory) {
+  return {plugin::Whole{memory.at("scratch")}, plugin::Whole{memory.at("host")}, plugin::Whole{memory.at("state")}};
+}
+
 size_t count_ports(const plugin::HandlerInfo& info, bool inputs) {
   return static_cast<size_t>(
       std::count_if(info.ports.begin(), info.ports.end(), [&](const auto& port) { return port.is_input() == inputs; }));
@@ -72,6 +81,7 @@ mr_status ToldHandler::configure(const std::vector<mr_format>& inputs, std::vect
       std::find_if(answers_.begin(), answers_.end(), [&](const Answer& answer) { return answer.inputs == asked; });
   if (known != answers_.end()) {
     outputs = known->outputs;
+    memory_ = known->memory;
     return MR_OK;
   }
   mr_status status = MR_ERROR;
@@ -79,13 +89,14 @@ mr_status ToldHandler::configure(const std::vector<mr_format>& inputs, std::vect
     status = ask(asked, outputs);
   } else if (live_) {
     status = live_->configure(inputs, outputs);
+    memory_ = live_->memory();
     if (status != MR_OK) take_error(live_->error(), live_->fault());
   } else {
     take_error("the plugin of " + info_.type +
                " is not installed here, and its own node did not tell what it makes of " +
                (inputs.empty() ? "nothing" : "these formats"));
   }
-  if (status == MR_OK) answers_.push_back({asked, outputs});
+  if (status == MR_OK) answers_.push_back({asked, outputs, memory_});
   return status;
 }
 
@@ -105,6 +116,7 @@ mr_status ToldHandler::ask(const std::string& inputs, std::vector<mr_format>& ou
     std::vector<mr_format> told = read_formats(answer.at("outputs"), records_);
     if (told.size() != outputs.size()) throw Failure(code::other_version, "it has another number of outputs");
     outputs = std::move(told);
+    memory_ = read_memory(answer.at("memory"));
     return MR_OK;
   });
 }
@@ -118,7 +130,7 @@ json ToldHandlers::answer(const json& question, plan::HandlerFacts& handler, Rec
       throw Failure(code::other_version, "it has another number of ports");
     if (handler.answers->configure(inputs, outputs) != MR_OK)
       return {{"error", handler.answers->error()}, {"fault", handler.answers->fault()}};
-    return {{"outputs", formats_json(outputs)}};
+    return {{"outputs", formats_json(outputs)}, {"memory", memory_json(handler.answers->memory())}};
   });
 }
 
@@ -134,7 +146,8 @@ void ToldHandlers::take(const json& told, plan::HandlerFacts& handler, AskNode a
     handlers_.emplace_back(handler.name, std::move(info), handler.answers, std::move(ask));
     ToldHandler& read = handlers_.back();
     for (const json& answer : told.at("answers").get_ref<const json::array_t&>())
-      read.answers_.push_back({answer.at("inputs").dump(), read_formats(answer.at("outputs"), records_)});
+      read.answers_.push_back(
+          {answer.at("inputs").dump(), read_formats(answer.at("outputs"), records_), read_memory(answer.at("memory"))});
     handler.facts = plugin::read_facts(told.at("facts"));
     handler.accepts = read_formats(told.at("accepts"), records_);
     handler.answers = &read;
@@ -154,12 +167,14 @@ json ToldHandlers::tell(const plan::HandlerFacts& handler) {
                {"facts", plugin::to_json(handler.facts)},
                {"accepts", formats_json(handler.accepts)},
                {"answers", json::array()}};
-  const auto add = [&](const json& inputs, const std::vector<mr_format>& outputs) {
-    told["answers"].push_back({{"inputs", inputs}, {"outputs", formats_json(outputs)}});
+  const auto add = [&](const json& inputs, const std::vector<mr_format>& outputs, const plugin::BodyMemory& memory) {
+    told["answers"].push_back(
+        {{"inputs", inputs}, {"outputs", formats_json(outputs)}, {"memory", memory_json(memory)}});
   };
   if (const auto* const known = dynamic_cast<const ToldHandler*>(handler.answers))
-    for (const ToldHandler::Answer& answer : known->answers_) add(json::parse(answer.inputs), answer.outputs);
-  if (!handler.outputs.empty()) add(json::array(), handler.outputs); // given: nobody asked for them
+    for (const ToldHandler::Answer& answer : known->answers_)
+      add(json::parse(answer.inputs), answer.outputs, answer.memory);
+  if (!handler.outputs.empty()) add(json::array(), handler.outputs, handler.answers->memory()); // given: nobody asked
   return told;
 }
 

@@ -38,23 +38,26 @@ class ToldHandler final : public plugin::Answers {
  public:
   // `live`: null if this machine has no such handler. `ask`: null if its node cannot be asked.
   ToldHandler(std::string name, plugin::HandlerInfo info, plugin::Answers* live, AskNode ask)
-      : name_(std::move(name)), info_(std::move(info)), live_(live), ask_(std::move(ask)) {}
+      : name_(std::move(name)), info_(std::move(info)), live_(live), ask_(std::move(ask)) {
+    if (live) memory_ = live->memory();
+  }
 
   const plugin::HandlerInfo& info() const override { return info_; }
   mr_status configure(const std::vector<mr_format>& inputs, std::vector<mr_format>& outputs) override;
   std::string error() const override { return error_; }
   int fault() const override { return fault_; }
-  uint64_t scratch_bytes() const override { return live_ ? live_->scratch_bytes() : 0; }
-  uint64_t host_bytes() const override { return live_ ? live_->host_bytes() : 0; }
+  plugin::BodyMemory memory() const override { return memory_; }
 
  private:
   friend class ToldHandlers;
   struct Answer {
     std::string inputs; // JSON
     std::vector<mr_format> outputs;
+    plugin::BodyMemory memory;
   };
 
   void take_error(std::string sentence, int fault = 0);
+  // Sets memory_ too.
   mr_status ask(const std::string& inputs, std::vector<mr_format>& outputs);
 
   std::string name_;
@@ -63,6 +66,7 @@ class ToldHandler final : public plugin::Answers {
   AskNode ask_;
   RecordTypes records_;
   std::vector<Answer> answers_;
+  plugin::BodyMemory memory_; // with the last answer
   std::string error_;
   int fault_ = 0; // that of error_
 };

@@ -101,9 +101,13 @@ class FitMemory {
         error.notes.push_back(std::to_string(ring.length) + " × " + std::to_string(memory::block_bytes(ring.capacity)) +
                               " for " + plan_.steps[plan_.outputs[ring.output].step].name + "." +
                               plan_.outputs[ring.output].name);
-    for (const Step& step : plan_.steps)
-      if (step.scratch_bytes() > 0 && plan_.domains[step.domain].name == missing.domain)
+    for (const Step& step : plan_.steps) {
+      if (plan_.domains[step.domain].name != missing.domain) continue;
+      if (step.scratch_bytes() > 0)
         error.notes.push_back(std::to_string(step.scratch_bytes()) + " for what " + step.name + " works in");
+      if (step.state_bytes() > 0)
+        error.notes.push_back(std::to_string(step.state_bytes()) + " for the state of " + step.name);
+    }
     error.edit = remedy();
     throw Failure(std::move(error));
   }

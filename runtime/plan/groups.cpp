@@ -43,6 +43,10 @@ void check_handler(const DraftHandler& handler, const GroupPlan& group) {
   if (handler.info->max_pending > 0)
     refuse(handler, "takes items of '" + group.set + "', and answers later",
            "an item's results are given back once the call has returned", "for_each: " + group.set);
+  if (handler.info->has_state)
+    refuse(handler, "takes items of '" + group.set + "', and has state",
+           "one state would serve all streams, and each of them would find what others left there",
+           "for_each: " + group.set);
   for (const auto& port : handler.info->ports)
     if (port.raw.keeps > 0)
       refuse(handler, "takes items of '" + group.set + "', and keeps earlier values of " + port.name,

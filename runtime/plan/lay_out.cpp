@@ -350,7 +350,7 @@ class Layout {
     for (const Ring& ring : plan_.rings)
       plan_.memory[plan_.domains[ring.domain].name] += ring.length * memory::block_bytes(ring.capacity);
     for (const Step& step : plan_.steps) {
-      uint64_t bytes = step.scratch_bytes();
+      uint64_t bytes = step.scratch_bytes() + step.state_bytes();
       if (const HandlerStep* called = step.called())
         bytes = std::accumulate(called->gathers.begin(), called->gathers.end(), bytes);
       if (bytes > 0) plan_.memory[plan_.domains[step.domain].name] += bytes;

@@ -40,8 +40,9 @@ class HandlerSteps {
       HandlerStep called;
       called.handler = h;
       called.owes = all_.ticks_owed(h);
-      if (enqueues) called.scratch_bytes = handler.answers->scratch_bytes();
-      if (runs_on_host) called.scratch_bytes = handler.answers->host_bytes();
+      const plugin::BodyMemory memory = handler.answers->memory();
+      called.scratch_bytes = enqueues ? memory.scratch : runs_on_host ? memory.host : 0;
+      called.state_bytes = memory.state;
       if (handler.takes_items && runs_on_host) called.gathers = gathers_of(handler);
       if (handler.takes_items && !runs_on_host && handler.info->items_max > 1)
         plan_.notes.push_back(declared.name + " is called item by item on " + plan_.domains[handler.domain].name +

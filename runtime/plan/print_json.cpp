@@ -33,7 +33,11 @@ ordered_json handlers(const Plan& plan, bool has_streams) {
            {"instances", handler.lanes},
            {"cost_us", static_cast<double>(handler.cost_ns) / 1000.0},
            {"reason", handler.reason}};
-    if (handler.step != kNone) out["segment"] = plan.steps[handler.step].segment;
+    if (handler.step != kNone) {
+      const Step& step = plan.steps[handler.step];
+      out["segment"] = step.segment;
+      if (step.state_bytes() > 0) out["state_bytes"] = step.state_bytes();
+    }
     if (plan.is_over_nodes()) out["node"] = plan.nodes[handler.node];
     if (plan.clocks[handler.clock].is_group) {
       out["clock"] = nullptr; // those of the streams

@@ -336,28 +336,29 @@ class Printer {
                                       : ring_words(named_.rings[r], folded.rows.size()) + rest(folded, rows, "; ");
         line(fmt::format("    {:<{}}  {}", name(folded), width, words));
       }
-      memory_of_bodies(domain, width);
+      memory_of_bodies(domain, width, "what it works in", &Step::scratch_bytes);
+      memory_of_bodies(domain, width, "its state", &Step::state_bytes);
     }
   }
 
-  // The bytes that handlers there work in, beside rings.
-  void memory_of_bodies(const Domain& domain, size_t width) {
+  // The bytes that handlers there have beside rings, for this purpose.
+  void memory_of_bodies(const Domain& domain, size_t width, const char* purpose, uint64_t (Step::*bytes)() const) {
     std::vector<const Step*> steps;
     std::vector<Row> rows;
     for (size_t s = 0; s < plan_.steps.size(); ++s) {
       const Step& step = plan_.steps[s];
-      if (step.scratch_bytes() == 0 || &plan_.domains[step.domain] != &domain) continue;
+      if ((step.*bytes)() == 0 || &plan_.domains[step.domain] != &domain) continue;
       const std::string& name = by_template().steps[s].name;
       steps.push_back(&step);
-      rows.push_back({name, name + "  " + bytes_words(step.scratch_bytes()), names_.stream_of_step(plan_, step)});
+      rows.push_back({name, name + "  " + bytes_words((step.*bytes)()), names_.stream_of_step(plan_, step)});
     }
     for (const Fold& folded : fold(rows, names_)) {
       const size_t first = folded.rows[0], count = folded.rows.size();
       const std::string name = folded.is_one() ? steps[first]->name : rows[first].family;
       const std::string times = folded.is_one() ? "" : fmt::format("{} × ", count);
       const std::string streams = folded.is_one() ? "" : rest(folded, rows, "; ");
-      line(fmt::format("    {:<{}}  {}{}: what it works in{}", name, width, times,
-                       bytes_words(steps[first]->scratch_bytes()), streams));
+      line(fmt::format("    {:<{}}  {}{}: {}{}", name, width, times, bytes_words((steps[first]->*bytes)()), purpose,
+                       streams));
     }
   }
 

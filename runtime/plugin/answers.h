@@ -10,6 +10,14 @@
 
 namespace millrace::plugin {
 
+// Memory that a handler's body needs beside its values, in bytes.
+struct BodyMemory {
+  uint64_t scratch = 0; // device memory that its GPU body works in
+  uint64_t host = 0;    // host memory that its CPU body takes from the system by itself
+  uint64_t state = 0;   // kept for it by the runtime, in the memory of the body that runs
+  friend bool operator==(const BodyMemory&, const BodyMemory&) = default;
+};
+
 class Answers {
  public:
   virtual ~Answers() = default;
@@ -21,10 +29,8 @@ class Answers {
   virtual std::string error() const = 0;
   // The error code that the handler itself gave to this failure; 0: it gave none.
   virtual int fault() const = 0;
-  // Bytes of device memory that its GPU body works in, with the formats of the last configure().
-  virtual uint64_t scratch_bytes() const = 0;
-  // Bytes of host memory that its CPU body takes from the system, with the same formats.
-  virtual uint64_t host_bytes() const = 0;
+  // The memory of its bodies, with the formats of the last configure().
+  virtual BodyMemory memory() const = 0;
 };
 
 } // namespace millrace::plugin

@@ -148,6 +148,8 @@ void check_traits(const mr_declaration& declared, const mr_handler_type& table, 
                                                            ", at most " + std::to_string(kPendingMax) + " is possible");
   subject.require(declared.gap <= kGapMax, "its gap is " + std::to_string(declared.gap) + " ticks, at most " +
                                                std::to_string(kGapMax) + " are possible");
+  subject.require(!(declared.traits & MR_TRAIT_STATELESS) || declared.state_bytes == 0,
+                  "it is declared stateless, and has a State");
   const bool owes = declared.max_pending > 0;
   subject.require(owes || declared.gap == 0, "it declares a gap, which means nothing without max_pending");
   subject.require(owes || !(declared.traits & MR_TRAIT_DRAINS_FREELY),
@@ -372,6 +374,7 @@ std::unique_ptr<const RegisteredType> read_declaration(const mr_handler_type& ta
   info->max_pending = declared.max_pending;
   info->gap = declared.gap;
   info->items_max = declared.items_max;
+  info->has_state = declared.state_bytes > 0;
   info->thread = text_of(declared.thread);
   info->cost_hint_ns = declared.cost_hint_ns;
   for (uint32_t i = 0; i < declared.port_count; ++i) {

@@ -31,6 +31,7 @@ struct HandlerInfo {
   uint32_t max_pending = 0;
   uint32_t gap = 0;       // how many ticks without a firing may pass while one is owed (semantics.md 8.12)
   uint32_t items_max = 0; // the most of a call; 0: it takes one tick a call
+  bool has_state = false; // that the runtime keeps for it
   std::string thread;
   int64_t cost_hint_ns = 0;
 

@@ -205,6 +205,7 @@ json to_json(const HandlerInfo& info) {
               {"max_pending", info.max_pending},
               {"gap", info.gap},
               {"items_max", info.items_max},
+              {"has_state", info.has_state},
               {"thread", info.thread},
               {"cost_hint_ns", info.cost_hint_ns}};
   out["ports"] = out["params"] = json::array();
@@ -214,7 +215,7 @@ json to_json(const HandlerInfo& info) {
 }
 
 HandlerInfo read_handler_info(const json& in) {
-  static_assert(field_count<HandlerInfo>() == 13, "each field of HandlerInfo is written and read");
+  static_assert(field_count<HandlerInfo>() == 14, "each field of HandlerInfo is written and read");
   HandlerInfo info{in.at("type"),
                    in.at("summary"),
                    in.at("manual"),
@@ -224,6 +225,7 @@ HandlerInfo read_handler_info(const json& in) {
                    Whole{in.at("max_pending")},
                    Whole{in.at("gap")},
                    Whole{in.at("items_max")},
+                   in.at("has_state").get<bool>(),
                    in.at("thread"),
                    Whole{in.at("cost_hint_ns")},
                    {},

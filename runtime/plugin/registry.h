@@ -78,9 +78,9 @@ class Instance final : public Answers {
   const mr_handler_type& table() const { return *type_.table; }
   const std::string& name() const { return name_; }
   void* self() const { return self_; }
-  // Bytes of device memory that its GPU body works in, as set by its last configure().
-  uint64_t scratch_bytes() const override { return declaration_->scratch_bytes; }
-  uint64_t host_bytes() const override { return uint64_t{declaration_->host_mib} << 20; }
+  BodyMemory memory() const override {
+    return {declaration_->scratch_bytes, uint64_t{declaration_->host_mib} << 20, declaration_->state_bytes};
+  }
   // The sentence of the last failure. mr_host.fail sets it, which a thread of the handler's own may call.
   std::string error() const override;
   int fault() const override;

@@ -94,9 +94,14 @@ class Liars(unittest.TestCase):
         for name in ("stateless", "no_allocation", "keeps", "sizes"):
             self.assertEqual(verdicts(result)[name], "pass", name)
 
+    def test_a_handler_whose_state_the_runtime_clears_forgets_the_past(self):
+        result = self.check("forgets_not")
+        self.assertEqual(result.returncode, 0, result.stdout)
+        self.assertEqual(verdicts(result)["forgets"], "pass")
+
     def test_each_lie_is_found_by_the_check_that_is_made_for_it(self):
         for kind in ("described", "works", "lives_twice", "interrupt", "sizes", "optional", "parameters", "end",
-                     "max_pending", "keeps", "stateless", "items", "in_place", "no_allocation"):
+                     "max_pending", "keeps", "stateless", "forgets", "items", "in_place", "no_allocation"):
             with self.subTest(kind=kind):
                 result = self.check(kind)
                 self.assertEqual(result.returncode, 1, result.stdout + result.stderr)

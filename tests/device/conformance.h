@@ -201,6 +201,31 @@ TEST_CASE_TEMPLATE("3.4: copies carry the bytes into the device, within it and o
   CHECK(wrong == 0);
 }
 
+TEST_CASE_TEMPLATE("4.7: a clear makes bytes zero in its place among the commands of its stream, and no others", T,
+                   EVERY_DEVICE) {
+  T rig;
+  constexpr uint64_t kBytes = 4096;
+  std::byte* const host = rig.pinned_host(3 * kBytes);
+  std::byte* const here = rig.on_device(kBytes);
+  Stream& stream = *rig.device->create_stream(StreamKind::compute);
+  for (uint64_t i = 0; i < kBytes; ++i) host[i] = static_cast<std::byte>(i % 255 + 1);
+  rig.device->copy(stream, here, host, kBytes);
+  rig.device->clear(stream, here + 3, 1001);
+  rig.device->copy(stream, host + kBytes, here, kBytes);
+  rig.device->copy(stream, here, host, kBytes);
+  rig.device->clear(stream, here, 0);
+  rig.device->copy(stream, host + 2 * kBytes, here, kBytes);
+  finish(*rig.device, rig.device->signal(stream));
+  REQUIRE(rig.device->status().ok());
+  uint64_t wrong = 0;
+  for (uint64_t i = 0; i < kBytes; ++i) {
+    const bool cleared = i >= 3 && i < 3 + 1001;
+    wrong += host[kBytes + i] != (cleared ? std::byte{0} : host[i]);
+    wrong += host[2 * kBytes + i] != host[i];
+  }
+  CHECK(wrong == 0);
+}
+
 TEST_CASE_TEMPLATE("4.5: a recording is not run until it is replayed, and then each time", T, EVERY_DEVICE) {
   T rig;
   Stream& stream = *rig.device->create_stream(StreamKind::compute);
@@ -287,8 +312,9 @@ TEST_CASE_TEMPLATE("4.12: a replay makes an absent list one of no records, and t
     }
 }
 
-TEST_CASE_TEMPLATE("4.5: a wait, a signal or a replay within a recording poisons the device", T, LIMITED_DEVICE) {
-  for (const int call : {0, 1, 2}) {
+TEST_CASE_TEMPLATE("4.5: a wait, a signal, a replay or a clear within a recording poisons the device", T,
+                   LIMITED_DEVICE) {
+  for (const int call : {0, 1, 2, 3}) {
     CAPTURE(call);
     T rig;
     Stream& stream = *rig.device->create_stream(StreamKind::compute);
@@ -299,6 +325,7 @@ TEST_CASE_TEMPLATE("4.5: a wait, a signal or a replay within a recording poisons
     if (call == 0) rig.device->wait(stream, gate.fence());
     if (call == 1) rig.device->signal(stream);
     if (call == 2) rig.device->replay(stream, *inner);
+    if (call == 3) rig.device->clear(stream, rig.on_device(64), 64);
     CHECK(rig.device->status().error == DeviceError::invalid);
     rig.device->end_record(stream);
   }

@@ -3,6 +3,11 @@
 
 #include <millrace/handler.h>
 
+#include <map>
+#include <mutex>
+#include <set>
+#include <stdexcept>
+
 #include "alike.h"
 #include "device/sim/sim.h"
 #include "test_handlers.h"
@@ -83,6 +88,42 @@ struct Total final : Handler { // of all that came, in order
     queue(cuda).launch([to = fresh(out, tick), boxes = in(tick).data(),
                         count = &Cuda::value_of(in.raw(tick))->as.records.count] { *to = of(boxes, *count); });
   }
+};
+
+// The sum and the number of what came, in two states of its own. `where` has the addresses that its bodies were given.
+struct Sums final : Handler {
+  Input<Tensor> in{*this, "in"};
+  Output<Tensor> out{*this, "out", like(in)};
+  State<int64_t> sum{*this};
+  State<int64_t> counts{*this};
+  Param<int64_t> fail_at{*this, "fail_at", -1, "the tick that fails, in finish() after a GPU body"};
+  inline static std::mutex mutex;
+  inline static std::map<uint32_t, std::set<const void*>> where; // by stream
+  Sums() { capturable(); }
+  void configure(const Formats&) override { counts.resize(3); }
+  static int64_t of(int64_t value, int64_t* sum, int64_t* counts) {
+    *sum += value;
+    ++counts[2];
+    return *sum * 1000 + counts[2] + counts[0];
+  }
+  void note(const Tick& tick) const {
+    const std::lock_guard lock(mutex);
+    where[tick.stream()].insert({sum(tick).data(), counts(tick).data()});
+  }
+  void fail(const Tick& tick) const {
+    if (static_cast<int64_t>(tick.index()) == fail_at) throw std::runtime_error("told to fail");
+  }
+  void process(Tick& tick, Cpu&) {
+    note(tick);
+    *fresh(out, tick) = of(number(in(tick)), sum(tick).data(), counts(tick).data());
+    fail(tick);
+  }
+  void process(Tick& tick, Cuda& cuda) {
+    note(tick);
+    queue(cuda).launch([to = fresh(out, tick), from = numbers(in(tick).data()), total = sum(tick).data(),
+                        count = counts(tick).data()] { *to = of(*from, total, count); });
+  }
+  void finish(Tick& tick, Cpu&) { fail(tick); }
 };
 
 } // namespace millrace::test::enqueued

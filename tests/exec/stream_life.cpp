@@ -95,6 +95,25 @@ struct Remembers final : Handler {
   }
 };
 
+// Closes its file in drain(), as writers do, and notes that as -1.
+struct Closes final : Handler {
+  Input<Tensor> in{*this, "in"};
+  Param<std::string> name{*this, "name", "", "the stream's"};
+  bool is_closed = false;
+  void process(Tick& tick, Cpu&) {
+    if (is_closed) throw std::logic_error("the file is closed");
+    note(tick.index(), read_one(in(tick)));
+  }
+  void drain() override {
+    is_closed = true;
+    note(0, -1);
+  }
+  void note(uint64_t index, int64_t value) {
+    const std::lock_guard lock(life_mutex);
+    lives_noted[*name].push_back({index, 0, 0, value, 0, false});
+  }
+};
+
 // Passes values on, on the host or on a device, as part of a region.
 struct Anywhere final : Handler {
   Input<Tensor> in{*this, "in"};
@@ -111,9 +130,11 @@ const mr_plugin& life_plugin() {
   static const mr_handler_type types[] = {detail::Type<NotesLife>::table("l.notes", "Notes all", ""),
                                           detail::Type<LostCamera>::table("l.camera", "May be lost", ""),
                                           detail::Type<Remembers>::table("l.remembers", "Has a state", ""),
-                                          detail::Type<Anywhere>::table("l.anywhere", "Passes values on", "")};
-  static const mr_handler_type* const pointers[] = {&types[0], &types[1], &types[2], &types[3]};
-  static const mr_plugin plugin = {sizeof(mr_plugin), MR_ABI_VERSION, "life", "1", pointers, 4, 0};
+                                          detail::Type<Anywhere>::table("l.anywhere", "Passes values on", ""),
+                                          detail::Type<enqueued::Sums>::table("l.sums", "Has state", ""),
+                                          detail::Type<Closes>::table("l.closes", "Closes in drain()", "")};
+  static const mr_handler_type* const pointers[] = {&types[0], &types[1], &types[2], &types[3], &types[4], &types[5]};
+  static const mr_plugin plugin = {sizeof(mr_plugin), MR_ABI_VERSION, "life", "1", pointers, std::size(pointers), 0};
   return plugin;
 }
 
@@ -353,5 +374,49 @@ TEST_CASE("B11: handlers on devices begin anew with their stream, captured as on
       CHECK(values_of("a") == expected);
       CHECK(values_of("b").size() == 20);
       CHECK(ran.report.streams[0].restarts == 1);
+    }
+}
+
+TEST_CASE("B11: a handler that owes nothing is not drained when its stream begins anew: a writer goes on") {
+  const Ran ran = run_life("{ mode: free }", "{ a: {} }",
+                           R"(
+  video: { type: l.camera, for_each: cameras, count: 7, fail_at: 5 }
+  file:  { type: l.closes, for_each: cameras, input: video, name: "{stream}" }
+)",
+                           in_virtual_time());
+  REQUIRE_MESSAGE(ran.ok, ran.error.what);
+  CHECK(values_of("a") == std::vector<int64_t>{0, 1, 2, 3, 4, 0, 1, 2, 3, 4, 5, 6, -1});
+  CHECK(ran.report.streams[0].restarts == 1);
+}
+
+TEST_CASE("4.7: state is zero again when its stream begins anew, and stays where it is, captured as one or not") {
+  for (const std::string device : {"cpu", "sim:0", "cuda:0"})
+    for (const bool adversarial : {false, true}) {
+      CAPTURE(device);
+      CAPTURE(adversarial);
+      Setup setup = in_virtual_time();
+      setup.virtual_time = !adversarial;
+      setup.adversarial = adversarial;
+      setup.domains = {"cpu"};
+      if (device != "cpu") setup.domains.push_back(device);
+      enqueued::Sums::where.clear();
+      const Ran ran = run_life("{ mode: free }", "{ a: { fail_at: 7 }, b: { fail_at: -1 } }",
+                               R"(
+  video: { type: l.camera, for_each: cameras, count: 20, fail_at: "{fail_at}" }
+  first: { type: l.anywhere, for_each: cameras, input: video, device: )" +
+                                   device + R"( }
+  later: { type: l.sums, for_each: cameras, input: first, device: )" +
+                                   device + R"( }
+  notes: { type: l.notes, for_each: cameras, input: later, name: "{stream}" }
+)",
+                               setup);
+      REQUIRE_MESSAGE(ran.ok, ran.error.what);
+      std::vector<int64_t> of_one(20);
+      for (int64_t n = 0; n < 20; ++n) of_one[static_cast<size_t>(n)] = n * (n + 1) / 2 * 1000 + n + 1;
+      std::vector<int64_t> expected(of_one.begin(), of_one.begin() + 7);
+      expected.insert(expected.end(), of_one.begin(), of_one.end());
+      CHECK(values_of("a") == expected);
+      CHECK(values_of("b") == of_one);
+      for (const uint32_t stream : {0u, 1u}) CHECK(enqueued::Sums::where.at(stream).size() == 2);
     }
 }

@@ -94,8 +94,6 @@ TEST_CASE("a handler that was told has the declaration, the facts and the format
     CHECK(plugin::to_json(handler.facts) == plugin::to_json(known.facts));
     CHECK(text_of(handler.accepts) == text_of(known.accepts));
     CHECK(handler.outputs.empty());
-    CHECK(handler.answers->scratch_bytes() == 0);
-    CHECK(handler.answers->host_bytes() == 0);
   }
   CHECK(own.handler("boxes").facts.rate_num == 25);
   CHECK(own.handler("boxes").facts.tick_count == 9);
@@ -150,6 +148,31 @@ TEST_CASE("the answers that a compiler got are told, and a node without the code
   CHECK(json::parse(ToldHandlers::tell(handler).dump()) == told); // and tells a third node the same
 }
 
+TEST_CASE("4.7: state and other memory of a handler are told with each answer, and a question is answered with them") {
+  OwnNode own;
+  const std::vector<mr_format> few = {records_of(own, 4)}, more = {records_of(own, 5)}, most = {records_of(own, 6)};
+  ToldHandlers listening;
+  plan::HandlerFacts& total = own.handler("total");
+  listening.listen(total);
+  outputs_of(*total.answers, few);
+  outputs_of(*total.answers, more);
+
+  ToldHandlers handlers;
+  plan::HandlerFacts handler{"total", nullptr, {}, {}, {}};
+  RecordTypes records;
+  handlers.take(own.told("total"), handler, [&](const std::string& question) {
+    return ToldHandlers::answer(json::parse(question), total, records).dump();
+  });
+  const auto memory_for = [&](const std::vector<mr_format>& inputs) {
+    REQUIRE(outputs_of(*handler.answers, inputs).size() == 1);
+    return handler.answers->memory();
+  };
+  CHECK(memory_for(few) == plugin::BodyMemory{4, 1 << 20, 1024});
+  CHECK(memory_for(more) == plugin::BodyMemory{5, 1 << 20, 1280});
+  CHECK(memory_for(most) == plugin::BodyMemory{6, 1 << 20, 1536}); // it was asked
+  CHECK(memory_for(few) == plugin::BodyMemory{4, 1 << 20, 1024});
+}
+
 TEST_CASE("a source without code here says that its node did not tell what it makes") {
   OwnNode own;
   ToldHandlers handlers;
@@ -163,7 +186,9 @@ TEST_CASE("a handler that was told and is live here too asks the live one what i
   OwnNode own;
   const std::vector<mr_format> few = {records_of(own, 4)}, more = {records_of(own, 5)};
   json told = own.told("total");
-  told["answers"] = {{{"inputs", json::parse(text_of(few))}, {"outputs", json::parse(text_of(more))}}}; // not its own
+  told["answers"] = {{{"inputs", json::parse(text_of(few))},
+                      {"outputs", json::parse(text_of(more))}, // not its own
+                      {"memory", {{"scratch", 0}, {"host", 0}, {"state", 0}}}}};
   ToldHandlers handlers;
   plan::HandlerFacts& handler = own.handler("total");
   handlers.take(told, handler);

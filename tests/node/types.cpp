@@ -29,10 +29,14 @@ struct Total final : Handler {
   Input<Records<Box>> boxes{*this, "boxes"};
   Output<Tensor> out{*this, "out"};
   Param<int64_t> most{*this, "most", 100, "records that it can add up"};
+  State<int64_t> added{*this};
   void configure(const Formats& formats) override {
     const auto count = static_cast<int64_t>(formats.in(boxes).record_count_max);
     if (count > most) throw CodedError(MR_FAULT_MODEL_SHAPE, "too many boxes");
     formats.tensor(out, dtype_of<int64_t>(), {count});
+    added.resize(static_cast<uint64_t>(count) * 32);
+    needs_scratch(static_cast<uint64_t>(count));
+    takes_host_memory(1 << 20);
   }
   void process(Tick&, Cpu&) {}
 };

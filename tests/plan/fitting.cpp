@@ -4,6 +4,8 @@
 #include <algorithm>
 
 #include "graph/unfold.h"
+#include "plan/domain.h"
+#include "plan/print.h"
 #include "planned.h"
 
 using namespace millrace;
@@ -84,6 +86,28 @@ TEST_CASE("3.2: host memory that a handler takes by itself is counted, printed a
   CHECK(refusal(pipeline, machine) == 404);
   machine.domains[0].bytes_limit = planned.memory("cpu");
   CHECK(refusal(pipeline, machine) == 0);
+}
+
+TEST_CASE("4.7: state is counted where the handler runs, printed, in the JSON, and refused where it does not fit") {
+  for (const std::string domain : {"cpu", "sim:0"}) {
+    CAPTURE(domain);
+    Pipeline pipeline("t.count ! p.state name=keeper kib=3072 ! t.sink log=none");
+    pipeline.graph.handlers[1].device = domain;
+    const plan::Machine machine = machine_of(1, {"cpu", "sim:0"});
+    const Planned planned(pipeline, machine);
+    CHECK(planned.memory(domain) >= 3072 * 1024);
+    CHECK(planned.text().find("keeper") != std::string::npos);
+    CHECK(planned.text().find("3.0 MiB: its state\n") != std::string::npos);
+    CHECK(plan::print_json(planned.plan()).find("\"state_bytes\": 3145728") != std::string::npos);
+    plan::Machine small = machine;
+    plan::Domain& tight = small.domains[domain == "cpu" ? 0 : 1];
+    tight.bytes_limit = 3072 * 1024;
+    const Error error = error_of(pipeline, small);
+    CHECK(error.code == 404);
+    CHECK(std::find(error.notes.begin(), error.notes.end(), "3145728 for the state of keeper") != error.notes.end());
+    tight.bytes_limit = planned.memory(domain);
+    CHECK(refusal(pipeline, small) == 0);
+  }
 }
 
 TEST_CASE("host memory that a handler of each stream takes is one line of the plan, with the number of streams") {

@@ -95,6 +95,17 @@ TEST_CASE("a handler that keeps earlier values cannot take items: MR0325") {
   CHECK(refusal(three_streams("  model: { type: t.keep, for_each: cameras, input: source, log: none }\n")) == 0);
 }
 
+TEST_CASE("4.7: a handler with state cannot take items, since one state would serve all streams: MR0325") {
+  const Error error =
+      error_of(three_streams("  model: { type: p.state, input: source }\n"
+                             "  sink: { type: t.sink, for_each: cameras, input: model, log: none }\n"));
+  CHECK(error.code == 325);
+  CHECK(error.what == "model (p.state) takes items of 'cameras', and has state");
+  CHECK(error.edit == "for_each: cameras");
+  CHECK(refusal(three_streams("  model: { type: p.state, for_each: cameras, input: source }\n"
+                              "  sink: { type: t.sink, for_each: cameras, input: model, log: none }\n")) == 0);
+}
+
 TEST_CASE("items that are not all in one memory are refused, with the device that mends it: MR0325") {
   const auto placed = [](const std::string& device) {
     Pipeline pipeline;

@@ -136,9 +136,10 @@ MR_FIELDS(Region, domain, slots, steps)
 MR_FIELDS(Output, step, port, name, domain, format, origin, pack, ring, retain, forwards, in_place, owns, connected)
 MR_FIELDS(Ring, output, domain, length, dynamic, capacity, pinned, dense, pack, reasons)
 MR_FIELDS(StepInput, output, delay, edge, required, idle_without, initial_empty, repeat_last, keeps, calls)
-MR_FIELDS(HandlerStep, handler, owes, on_value, scratch_bytes, gathers)
+MR_FIELDS(HandlerStep, handler, owes, on_value, scratch_bytes, state_bytes, gathers)
 static_assert(sizeof(SourceStep) == sizeof(HandlerStep));
-NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(SourceStep, handler, owes, on_value, scratch_bytes, gathers) // derived: as its base
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(SourceStep, handler, owes, on_value, scratch_bytes, state_bytes,
+                                   gathers) // derived: as its base
 MR_FIELDS(FinishStep, body)
 MR_FIELDS(CopyStep, readers, members, presumed)
 MR_FIELDS(GateStep, channel)

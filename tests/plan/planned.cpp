@@ -150,6 +150,14 @@ struct Weights final : Handler {
   Weights() { takes_host_memory((5 << 20) - 1); }
   void process(Tick&, Cpu&) {}
 };
+struct Stateful final : Handler {
+  Input<Tensor> in{*this, "in"};
+  Output<Tensor> out{*this, "out", like(in)};
+  Param<int64_t> kib{*this, "kib", 8, "of state"};
+  State<int32_t> past{*this};
+  void configure(const Formats&) override { past.resize(static_cast<uint64_t>(*kib) * 256); }
+  void process(Tick&, Cpu&) {}
+};
 struct Library final : Handler { // whose calls several threads compute
   Input<Tensor> in{*this, "in"};
   Output<Tensor> out{*this, "out", like(in)};
@@ -273,6 +281,7 @@ const mr_plugin& plan_plugin() {
       detail::Type<Named>::table("p.named", "", ""),
       detail::Type<Heavy>::table("p.heavy", "", ""),
       detail::Type<Weights>::table("p.weights", "", ""),
+      detail::Type<Stateful>::table("p.state", "", ""),
       detail::Type<Library>::table("p.library", "", ""),
       detail::Type<HeavyRecorded>::table("p.heavyrecorded", "", ""),
       detail::Type<OnGpu>::table("p.ongpu", "", ""),

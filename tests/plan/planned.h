@@ -20,12 +20,12 @@ using Names = std::vector<std::string>;
 // Beside the t.* handlers: p.nv12 and p.bgr (pictures), p.rgb (takes rgb8 alone), p.gray (takes gray8 or nv12),
 // p.grayonly, p.unsized (a tensor of unknown size), p.two (two outputs), p.records, p.gpu (a CUDA body alone),
 // p.hostport (its input is declared cpu), p.blocking, p.named (thread "screen"), p.heavy (host_heavy), p.heavyrecorded
-// (capturable too), p.weights (takes 5 MiB of the host by itself), p.library (threads says how many compute a call),
-// p.ongpu (its input is declared gpu; both bodies), p.gpuoutput (its output is; a CPU body alone), p.gpusink (a sink
-// with both bodies; p.gpusinks takes a list), p.camera (live, 25/s), p.hint (cost_hint 5 ms), p.object (a host object),
-// p.priced (relays; cpu_us and gpu_us are what it says of its cost), p.lying (on its side, pixels 4:3), p.wide (pixels
-// 4:3), p.hd (1280 × 720), p.full709 (i420 of bt709, full range), p.square (takes square pixels), p.nv12only, p.narrow
-// (takes what its parameter says), p.dense (dense on both sides, four items a call).
+// (capturable too), p.weights (takes 5 MiB of the host by itself), p.state (has kib of state), p.library (threads says
+// how many compute a call), p.ongpu (its input is declared gpu; both bodies), p.gpuoutput (its output is; a CPU body
+// alone), p.gpusink (a sink with both bodies; p.gpusinks takes a list), p.camera (live, 25/s), p.hint (cost_hint 5 ms),
+// p.object (a host object), p.priced (relays; cpu_us and gpu_us are what it says of its cost), p.lying (on its side,
+// pixels 4:3), p.wide (pixels 4:3), p.hd (1280 × 720), p.full709 (i420 of bt709, full range), p.square (takes square
+// pixels), p.nv12only, p.narrow (takes what its parameter says), p.dense (dense on both sides, four items a call).
 const mr_plugin& plan_plugin();
 
 // Questions about the plan are PlanView's.

@@ -176,6 +176,7 @@ std::string declaration_layout() {
   FIELD(mr_declaration, scratch_bytes);
   FIELD(mr_declaration, items_max);
   FIELD(mr_declaration, host_mib);
+  FIELD(mr_declaration, state_bytes);
   return text;
 }
 
@@ -215,6 +216,7 @@ std::string call_layout() {
   FIELD(mr_tick, scratch);
   FIELD(mr_tick, library);
   FIELD(mr_tick, ended);
+  FIELD(mr_tick, state);
   STRUCT(mr_device_tick);
   FIELD(mr_device_tick, index);
   FIELD(mr_device_tick, media_time_ns);

@@ -69,6 +69,11 @@ void CpuDevice::copy(Stream& stream, std::byte* target, const std::byte* source,
   submit(stream, {Copy{target, source, bytes}});
 }
 
+void CpuDevice::clear(Stream& stream, std::byte* target, uint64_t bytes) {
+  if (queued(stream).recording) return poison(DeviceError::invalid, "cpu: clear() while its stream records");
+  submit(stream, {Fill{target, bytes, 0}});
+}
+
 void CpuDevice::wait(Stream& stream, const Fence& fence) {
   if (queued(stream).recording) return poison(DeviceError::invalid, "cpu: wait() while its stream records");
   for (const auto& own : streams_) {

@@ -32,6 +32,7 @@ class CpuDevice final : public Device {
   Stream* create_stream(StreamKind kind) override;
   void run(Stream& stream, const Work& work) override;
   void copy(Stream& stream, std::byte* target, const std::byte* source, uint64_t bytes) override;
+  void clear(Stream& stream, std::byte* target, uint64_t bytes) override;
   void wait(Stream& stream, const Fence& fence) override;
   Fence signal(Stream& stream) override;
   void begin_record(Stream& stream) override;

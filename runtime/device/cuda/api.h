@@ -51,6 +51,7 @@ namespace millrace::device::cuda {
   X(EventSynchronize)          \
   X(EventElapsedTime)          \
   X(MemcpyAsync)               \
+  X(MemsetAsync)               \
   X(GraphInstantiate)          \
   X(GraphGetRootNodes)         \
   X(GraphUpload)               \

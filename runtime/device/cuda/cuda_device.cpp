@@ -295,6 +295,15 @@ void CudaDevice::copy(Stream& stream, std::byte* target, const std::byte* source
   to.dirty = true;
 }
 
+void CudaDevice::clear(Stream& stream, std::byte* target, uint64_t bytes) {
+  CudaStream& on = own(stream);
+  if (on.recorder) return poison(DeviceError::invalid, domain() + ": clear() while its stream records");
+  if (poisoned() || bytes == 0) return;
+  make_current();
+  ask<Call::MemsetAsync>(static_cast<void*>(target), 0, bytes, static_cast<cudaStream_t>(on.native));
+  on.dirty = true;
+}
+
 Fence CudaDevice::signal(Stream& stream) {
   CudaStream& at = own(stream);
   if (at.recorder) poison(DeviceError::invalid, domain() + ": signal() while its stream records");

@@ -144,6 +144,7 @@ class CudaDevice final : public Device, public Enqueuing, private PageLocker {
   bool has_room(const Stream& stream) const override;
   void set_tick(Stream& stream, const TickNumbers& numbers) override;
   void copy(Stream& stream, std::byte* target, const std::byte* source, uint64_t bytes) override;
+  void clear(Stream& stream, std::byte* target, uint64_t bytes) override;
   void wait(Stream& stream, const Fence& fence) override;
   Fence signal(Stream& stream) override;
   void begin_record(Stream& stream) override;

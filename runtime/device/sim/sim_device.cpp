@@ -194,6 +194,15 @@ void SimDevice::discard(Stream& stream, std::byte* address, uint64_t bytes) {
   if (options_.adversarial) submit(stream, {Fill{end.address, bytes, kPoison}});
 }
 
+void SimDevice::clear(Stream& stream, std::byte* target, uint64_t bytes) {
+  if (refuse_while_recording(stream, "clear()")) return;
+  const End end = find_end(target, bytes);
+  if (!end.on_device) {
+    return poison(DeviceError::invalid, domain() + ": " + bytes_at(bytes, target) + " are cleared and not its own");
+  }
+  submit(stream, {Fill{end.address, bytes, 0}});
+}
+
 void SimDevice::wait(Stream& stream, const Fence& fence) {
   if (refuse_while_recording(stream, "wait()")) return;
   {
@@ -278,7 +287,7 @@ void SimDevice::check_races(const QueuedStream& stream, const Command& command) 
     check_race(stream, {"copy", false}, {copy->source, copy->bytes, false});
     check_race(stream, {"copy", false}, {copy->target, copy->bytes, true});
   } else if (const Fill* fill = std::get_if<Fill>(&command.operation)) {
-    check_race(stream, {"discard", false}, {fill->target, fill->bytes, true});
+    check_race(stream, {fill->value == 0 ? "clear" : "discard", false}, {fill->target, fill->bytes, true});
   } else if (const Replay* replay = std::get_if<Replay>(&command.operation)) {
     for (const Command& part : replay->recording->commands) check_races(stream, part);
   }

@@ -35,6 +35,7 @@ class SimDevice : public Device, public Enqueuing {
   void run(Stream& stream, const Work& work) override;
   void copy(Stream& stream, std::byte* target, const std::byte* source, uint64_t bytes) override;
   bool has_room(const Stream& stream) const override;
+  void clear(Stream& stream, std::byte* target, uint64_t bytes) override;
   void wait(Stream& stream, const Fence& fence) override;
   Fence signal(Stream& stream) override;
   void discard(Stream& stream, std::byte* address, uint64_t bytes) override;

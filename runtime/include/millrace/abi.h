@@ -32,7 +32,7 @@
 extern "C" {
 #endif
 
-#define MR_ABI_VERSION 9u
+#define MR_ABI_VERSION 10u
 #define MR_PLUGIN_SYMBOL "millrace_plugin"
 #define MR_EXPORT __attribute__((visibility("default")))
 
@@ -369,6 +369,9 @@ typedef struct mr_declaration {
   /* MiB of host memory that the CPU body takes from the system, such as the weights of a network; configure may set
    * this. The plan counts them. */
   uint32_t host_mib;
+  /* Bytes of state that the runtime keeps for the handler, in the memory of the body that runs; configure may set this.
+   * They are zero before the first tick, after each call of reset, and when the handler starts again. */
+  uint64_t state_bytes;
 } mr_declaration;
 
 /* ---- a tick as a handler sees it -------------------------------------------------------------------------- */
@@ -427,6 +430,9 @@ typedef struct mr_tick {
   void* scratch;                     /* in device memory: mr_declaration.scratch_bytes */
   const void* library;               /* kernels of the built-in handlers: handlers/gpu/library.h */
   uint64_t ended;                    /* a bit for each of the first 64 inputs: it is empty and gets no more values */
+  /* In the memory of the body: mr_declaration.state_bytes, at one address as long as the handler runs. Null in finish,
+   * and if they are 0. */
+  void* state;
 } mr_tick;
 
 /* A block of an output that a handler holds. */

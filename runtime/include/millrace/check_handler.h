@@ -45,6 +45,7 @@ inline constexpr std::array kHandlerChecks = {
     HandlerCheck{"stop", "stop is legal without a start, and twice", &check::run<check::stops_without_start>},
     HandlerCheck{"drain", "drain is legal before the first tick, and twice", &check::run<check::drains_twice>},
     HandlerCheck{"reset", "reset is legal at any time", &check::run<check::resets>},
+    HandlerCheck{"forgets", "after a reset it gives what a fresh instance gives", &check::run<check::forgets_the_past>},
     HandlerCheck{"interrupt", "an interrupt in any state does no lasting harm",
                  &check::run<check::interrupted_in_every_state>},
     HandlerCheck{"interrupt-thread", "interrupts from another thread end calls and nothing else",

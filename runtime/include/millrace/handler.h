@@ -38,7 +38,8 @@
 //
 // The parts: handler/tick.h (arguments of a body), handler/options.h (options of ports and parameters),
 // handler/facts.h and handler/formats.h (what probe and configure fill in), handler/base.h (Handler itself),
-// handler/inputs.h, handler/output.h and handler/param.h (its members), handler/table.h (the way to the C table).
+// handler/inputs.h, handler/output.h, handler/param.h and handler/state.h (its members), handler/table.h (the way to
+// the C table).
 #pragma once
 
 #include "millrace/handler/base.h"
@@ -48,6 +49,7 @@
 #include "millrace/handler/options.h"
 #include "millrace/handler/output.h"
 #include "millrace/handler/param.h"
+#include "millrace/handler/state.h"
 #include "millrace/handler/table.h"
 #include "millrace/handler/tick.h"
 #include "millrace/payload.h"

@@ -47,6 +47,18 @@ void check_trail() {
   check(row[0] == 255 && row[2] == 255 && row[3] == 0, "a picture that was given away is read again");
 }
 
+void check_highest() {
+  mr::testing::HandlerTest<Highest> test;
+  const auto second = [&](std::initializer_list<float> values) {
+    test.input("in", mr::testing::tensor<float>({3}, values));
+    const mr::testing::Result result = test.tick();
+    return result.ok() ? result.tensor("out").elements<float>()[1] : NAN;
+  };
+  check(second({1, -5, 3}) == -5, "what nothing came before is the highest");
+  check(second({1, -7, 3}) == -5, "the state is kept from tick to tick");
+  check(test.reset() == MR_OK && second({1, -9, 3}) == -9, "after a reset nothing came before");
+}
+
 void check_record() {
   mr::testing::HandlerTest<Record> test({{"path", "a.raw"}, {"every_so_often", "500ms"}});
   test.input("video", mr::testing::image(mr::Pixel::rgb8, 4, 2));
@@ -76,6 +88,7 @@ int main() {
   check_behind();
   check(scales_two_at_once(), "two tensors are scaled in one call");
   check_trail();
+  check_highest();
   check_record();
   check_weigh();
   return failures == 0 ? 0 : 1;

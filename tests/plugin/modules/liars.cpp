@@ -40,6 +40,23 @@ struct Remembers final : Filter {
 };
 MILLRACE_HANDLER(Remembers, "liar.stateless", "Counts, and is declared stateless")
 
+struct Cumulates final : Filter {
+  uint8_t count = 0;
+  void process(mr::Tick& tick, mr::Cpu&) { copy(tick, ++count); }
+};
+MILLRACE_HANDLER(Cumulates, "liar.forgets", "Counts on after a reset")
+
+struct HasBoth final : Filter { // the runtime clears its state, and reset() the rest
+  mr::State<uint8_t> count{*this};
+  uint8_t step = 1;
+  void reset() override { step = 1; }
+  void process(mr::Tick& tick, mr::Cpu&) {
+    count(tick)[0] = static_cast<uint8_t>(count(tick)[0] + step++);
+    copy(tick, count(tick)[0]);
+  }
+};
+MILLRACE_HANDLER(HasBoth, "liar.forgets_not", "Counts, and begins anew after a reset")
+
 struct Allocates final : Filter {
   std::unique_ptr<int> kept;
   Allocates() { no_allocation(); }

@@ -4,10 +4,15 @@
 
 #include <atomic>
 #include <cstdint>
+#include <cstring>
 #include <exception>
+#include <map>
+#include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <thread>
+#include <vector>
 
 #include "millrace/check_handler/rig.h"
 
@@ -114,6 +119,83 @@ inline std::string resets(const Subject& subject) {
   require_ok(rig, rig.test.reset(), "reset after drain fails");
   require_ok(rig, rig.test.restart(), "it does not start after drain");
   require_fine(rig, rig.tick(9), "when it was started again after drain and reset");
+  return "";
+}
+
+// The ids of records (fields `id`, `id_a` and `id_b`) by new names: 0, 1, … in the order in which they first come. So
+// a tracker that numbers on after a reset gives the same as a fresh one.
+class Renaming {
+ public:
+  // A copy of the value, or the value itself if its records have no ids.
+  Value renamed(const mr_record_type* type, const Value& value) {
+    if (!type || !value) return value;
+    Value copy = value;
+    for (uint32_t f = 0; f < type->field_count; ++f) {
+      const mr_field& field = type->fields[f];
+      const std::string_view name = field.name;
+      const bool is_id = name == "id" || name == "id_a" || name == "id_b";
+      if (!is_id || field.count != 1 || field.dtype_bits != 64) continue;
+      if (copy.block() == value.block()) copy = copied(value);
+      const mr_records& records = copy.raw().as.records;
+      for (uint64_t r = 0; r < records.count; ++r)
+        rename(copy.block()->data() + r * records.record_size + field.offset);
+    }
+    return copy;
+  }
+
+ private:
+  static Value copied(const Value& value) {
+    Value copy(std::make_shared<Block>(value.block()->capacity()));
+    copy.raw() = value.raw();
+    std::memcpy(copy.block()->data(), value.data(), static_cast<size_t>(value.header().extent_bytes));
+    return copy;
+  }
+  void rename(uint8_t* at) {
+    int64_t id = 0;
+    std::memcpy(&id, at, sizeof id);
+    if (id >= 0) id = names_.try_emplace(id, static_cast<int64_t>(names_.size())).first->second;
+    std::memcpy(at, &id, sizeof id);
+  }
+
+  std::map<int64_t, int64_t> names_;
+};
+
+// The results of kTicks ticks from index kTicks on, those that came late last. Before them the handler sees the same
+// number of other ticks and is reset, and drained before if it may owe results; a fresh one sees nothing before.
+inline std::vector<uint64_t> seen_after(const Subject& subject, const Feed& feed, bool fresh) {
+  Rig rig(subject, feed);
+  require_start(rig, "");
+  if (!fresh) {
+    for (uint64_t k = 0; k < kTicks; ++k) require_fine(rig, rig.tick(3 * kTicks + k), "at tick " + std::to_string(k));
+    if (rig.declared().max_pending > 0) require_ok(rig, rig.test.drain(), "drain fails");
+    rig.test.published();
+    require_ok(rig, rig.test.reset(), "reset fails");
+  }
+  rig.test.set_index(kTicks);
+  std::vector<uint64_t> seen;
+  Renaming ids;
+  const auto see = [&](Result result) {
+    for (Result::Output& output : result.outputs)
+      output.value = ids.renamed(rig.test.format(output.port).records, output.value);
+    seen.push_back(seen_of(result));
+  };
+  for (uint64_t k = kTicks; k < 2 * kTicks; ++k) {
+    const Result result = rig.tick(k);
+    require_fine(rig, result, "at tick " + std::to_string(k));
+    if (!result.pending()) see(result);
+  }
+  require_ok(rig, rig.test.drain(), "drain fails");
+  for (const Result& late : rig.test.published()) see(late);
+  return seen;
+}
+
+inline std::string forgets_the_past(const Subject& subject) {
+  const Feed feed = working_feed(subject);
+  if (Rig rig(subject, feed); rig.is_source()) throw Skip("it is a source: where it goes on is its own affair");
+  const std::vector<uint64_t> fresh = seen_after(subject, feed, true);
+  if (fresh != seen_after(subject, feed, true)) throw Skip("its results differ from run to run by themselves");
+  require(fresh == seen_after(subject, feed, false),
+          "after a reset it gives other results than a fresh instance: it keeps something of the ticks before");
   return "";
 }
 

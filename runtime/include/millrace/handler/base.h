@@ -38,6 +38,10 @@ struct ParamData {
   void (*assign)(void* target, const mr_param_value& value) = nullptr;
   std::string default_text;
 };
+// A State as it was declared; `offset` is its place in mr_tick::state.
+struct StateData {
+  uint64_t bytes = 0, offset = 0;
+};
 template <class H>
 concept HasTickBody = requires(H& h, Tick& tick, Cpu& cpu) {
   h.process(tick, cpu);
@@ -97,12 +101,14 @@ class Handler {
   virtual void configure(const Formats&) {}
   // Allocates, loads models, starts threads.
   virtual void start() {}
-  // Publishes every deferred firing. Called at the end of the stream; of a handler that drains_freely() also in a gap
-  // too long for the clock's window, after which reset() and process() come. Files are closed in stop(), not here.
+  // Publishes every deferred firing, and closes what is written. Called at the end of the stream. Of a handler with
+  // max_pending() it is also called when its stream begins anew, and if it drains_freely() in a gap too long for the
+  // clock's window; reset() and process() come after those.
   virtual void drain() {}
   // Closes what is open and ends the handler's threads.
   virtual void stop() {}
-  // Forgets the past. Called before process() goes on after drain(), and before start() in a restart.
+  // Forgets the past. Called before process() goes on after drain(), and before start() in a restart. The runtime
+  // clears every State by itself.
   virtual void reset() {}
   // Ends a blocked call of any other function. Called from any thread.
   virtual void interrupt() {}
@@ -146,7 +152,8 @@ class Handler {
   // The expected time of one call, in microseconds.
   void cost_hint_us(double us) { cost_hint_ns_ = static_cast<int64_t>(us * 1000); }
   // Bytes of device memory for the GPU body alone, at Cuda::scratch(). The memory is not initialised, and it is kept
-  // from tick to tick. Call it in the constructor or in configure().
+  // from tick to tick: for what a body works in. What a later tick reads goes into a State. Call it in the constructor
+  // or in configure().
   void needs_scratch(uint64_t bytes) { declaration_.scratch_bytes = bytes; }
 
   // Bytes of host memory that the CPU body takes from the system by itself, for example through a library. The plan
@@ -183,6 +190,8 @@ class Handler {
   friend class Output;
   template <class>
   friend class Param;
+  template <class T>
+  friend class State;
   template <class>
   friend struct detail::Type;
 
@@ -192,11 +201,24 @@ class Handler {
     ports_.push_back(std::move(port));
     return static_cast<uint32_t>(ports_.size() - 1);
   }
+  detail::StateData& add_state() { return states_.emplace_back(); }
+  // Sets the size of one state, and with it the places of all.
+  void size_state(detail::StateData& state, uint64_t bytes) {
+    constexpr uint64_t kMost = uint64_t{1} << 40, kAligned = 256;
+    if (bytes > kMost) throw std::length_error("a state of " + std::to_string(bytes) + " bytes; 1 TiB is the most");
+    state.bytes = bytes;
+    declaration_.state_bytes = 0;
+    for (detail::StateData& each : states_) {
+      each.offset = declaration_.state_bytes;
+      declaration_.state_bytes += (each.bytes + kAligned - 1) / kAligned * kAligned;
+    }
+  }
   const mr_declaration* declare(uint32_t bodies);
   void bind(const uint32_t* edge_counts);
 
   std::deque<detail::PortData> ports_;
   std::deque<detail::ParamData> params_;
+  std::deque<detail::StateData> states_;
   std::vector<mr_port> raw_ports_;
   std::vector<mr_param> raw_params_;
   mr_declaration declaration_{};

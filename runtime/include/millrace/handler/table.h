@@ -39,7 +39,8 @@ inline const mr_declaration* Handler::declare(uint32_t bodies) {
                   cost_hint_ns_,
                   declaration_.scratch_bytes,
                   items_max_,
-                  declaration_.host_mib};
+                  declaration_.host_mib,
+                  declaration_.state_bytes};
   return &declaration_;
 }
 

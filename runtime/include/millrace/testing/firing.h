@@ -34,6 +34,29 @@ inline void TableTest::set(const std::string& name, const std::string& text) {
   throw std::runtime_error("there is no parameter '" + name + "'; there are: " + listed_from(name, std::move(names)));
 }
 
+inline mr_status TableTest::start() {
+  if (started_) return MR_OK;
+  mr_status status = bind();
+  if (status == MR_OK) status = type_.probe(self_, &facts_);
+  if (status == MR_OK) status = configure();
+  if (status == MR_OK) status = type_.start(self_);
+  started_ = status == MR_OK;
+  return status;
+}
+
+inline mr_status TableTest::reset() {
+  state_.assign(declaration_->state_bytes);
+  return call(type_.reset);
+}
+
+inline mr_status TableTest::restart() {
+  if (const mr_status stopped = stop(); stopped != MR_OK) return stopped;
+  if (const mr_status cleared = reset(); cleared != MR_OK) return cleared;
+  const mr_status status = call(type_.start);
+  started_ = status == MR_OK;
+  return status;
+}
+
 inline mr_status TableTest::bind() {
   if (bound_) return MR_OK;
   std::vector<uint32_t> edge_counts;
@@ -79,6 +102,7 @@ inline mr_status TableTest::configure() {
       format = inputs[entries_[static_cast<uint32_t>(port.like)].first];
   }
   const mr_status status = type_.configure(self_, inputs.data(), input_count_, output_formats_.data(), output_count_);
+  state_.assign(declaration_->state_bytes);
   for (uint32_t i = 0; status == MR_OK && i < output_count_; ++i)
     if (output_formats_[i].kind == MR_KIND_IMAGE && output_formats_[i].width == 0)
       return refuse(output_name(i) + " has no size: set it in configure(), or declare it like an input");
@@ -130,7 +154,8 @@ inline void TableTest::prepare(Firing& firing) {
                  nullptr,
                  nullptr,
                  nullptr,
-                 ended_inputs()};
+                 ended_inputs(),
+                 state_.data()};
 }
 
 inline uint64_t TableTest::ended_inputs() const {

@@ -17,6 +17,7 @@
 
 #include "millrace/testing/formats.h"
 #include "millrace/testing/result.h"
+#include "millrace/testing/zeroed_memory.h"
 
 #pragma GCC visibility push(hidden)
 namespace millrace {
@@ -96,6 +97,8 @@ class TableTest {
   void set_now_ns(int64_t now) { now_ns_ = now; }
   // The deadline of the following ticks.
   void set_deadline_ns(int64_t deadline) { deadline_ns_ = deadline; }
+  // The index of the next tick; those after it follow.
+  void set_index(uint64_t index) { index_ = index; }
   // Makes the handler an instance for that stream, from the next tick on.
   void set_stream(uint32_t stream) { stream_ = stream; }
 
@@ -108,15 +111,7 @@ class TableTest {
   }
 
   // Calls bind, probe, narrow, configure and start. The first tick() does it too; call it to look at facts and formats.
-  mr_status start() {
-    if (started_) return MR_OK;
-    mr_status status = bind();
-    if (status == MR_OK) status = type_.probe(self_, &facts_);
-    if (status == MR_OK) status = configure();
-    if (status == MR_OK) status = type_.start(self_);
-    started_ = status == MR_OK;
-    return status;
-  }
+  mr_status start();
 
   // One firing with the inputs as they are now.
   Result tick() {
@@ -141,7 +136,7 @@ class TableTest {
 
   // Ends the stream. Afterwards published() has the deferred firings.
   mr_status drain() { return call(type_.drain); }
-  mr_status reset() { return call(type_.reset); }
+  mr_status reset();
   mr_status stop() {
     if (!started_) return MR_OK;
     started_ = false;
@@ -149,13 +144,7 @@ class TableTest {
   }
   // Stops, resets and starts the handler, as the runtime does after a failure under `on_error: restart`. The handler is
   // neither probed nor configured again.
-  mr_status restart() {
-    if (const mr_status stopped = stop(); stopped != MR_OK) return stopped;
-    if (const mr_status cleared = reset(); cleared != MR_OK) return cleared;
-    const mr_status status = call(type_.start);
-    started_ = status == MR_OK;
-    return status;
-  }
+  mr_status restart();
   void interrupt() { type_.interrupt(self_); }
 
   // Deferred firings that were settled since the last call, in order.
@@ -278,6 +267,7 @@ class TableTest {
   mr_facts facts_ = no_facts();
   bool bound_ = false, started_ = false, in_place_ = false;
   uint64_t index_ = 0;
+  ZeroedMemory state_;
   int64_t period_ns_ = 40'000'000, now_ns_ = 0, deadline_ns_ = 0;
   std::optional<uint32_t> stream_; // nothing: outside streams
   std::vector<std::shared_ptr<Firing>> put_;

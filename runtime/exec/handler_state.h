@@ -1,0 +1,24 @@
+// The state that the run keeps for a handler from tick to tick (semantics.md 4.7): one piece of memory where its body
+// runs, at an address that never changes. It is zero by the handler's first call, and again by the first call after
+// each reset(). On the host a reset clears it at once. On a device earlier ticks may still be under way then, so it is
+// cleared in the order of the handler's stream, before the next body.
+#pragma once
+
+#include "millrace/abi.h"
+
+namespace millrace::exec {
+
+class RunState;
+struct BodyRun;
+struct HandlerRun;
+
+// Takes the memory that the plan has for the state of this handler, if it has one. Throws Failure if the domain has no
+// room.
+void make_state(RunState& run, HandlerRun& step);
+// Calls reset() of the handler. Every reset of a run comes through here.
+mr_status reset_handler(HandlerRun& step);
+// Clears the state if a reset came since the last call. Called before each body on a device: within the body's own
+// command if it runs by itself, else by the thread that submits it.
+void clear_state_if_due(BodyRun& step);
+
+} // namespace millrace::exec

@@ -1,0 +1,158 @@
+// State that the run keeps for handlers (semantics.md 4.7): the same sums on the host, on a device where bodies run by
+// themselves, and on one where they enqueue, captured and not.
+#include <doctest/doctest.h>
+#include <millrace/handler.h>
+
+#include "enqueuing_handlers.h"
+#include "observe/report.h"
+
+namespace millrace::test {
+namespace {
+
+using namespace enqueued;
+
+struct Silent final : Handler { // never fires: it has no first call
+  Input<Tensor> in{*this, "in"};
+  Output<Tensor> out{*this, "out", like(in)};
+  State<int64_t> unused{*this};
+  void process(Tick&, Cpu&) {}
+};
+
+struct ReadsInFinish final : Handler {
+  Input<Tensor> in{*this, "in"};
+  Output<Tensor> out{*this, "out", like(in)};
+  State<int64_t> sum{*this};
+  void process(Tick& tick, Cpu&) { *fresh(out, tick) = number(in(tick)); }
+  void process(Tick& tick, Cuda& cuda) {
+    queue(cuda).launch([to = fresh(out, tick), from = numbers(in(tick).data())] { *to = *from; });
+  }
+  void finish(Tick& tick, Cpu&) { sum(tick)[0] = 1; }
+};
+
+template <class H>
+const mr_handler_type* table_of(const char* name) {
+  static const mr_handler_type table = detail::Type<H>::table(name, "a test's", "");
+  return &table;
+}
+
+const mr_plugin& state_plugin() {
+  static const mr_handler_type* const types[] = {table_of<Index>("v.index"), table_of<Sums>("v.sums"),
+                                                 table_of<Silent>("v.silent"), table_of<ReadsInFinish>("v.finish")};
+  static const mr_plugin table = {sizeof(mr_plugin), MR_ABI_VERSION, "v", "1", types, std::size(types), 0};
+  return table;
+}
+
+constexpr int64_t kTicks = 40;
+
+// The sums of one stream of the numbers from 0 on, if the state is zero again after the tick that fails.
+std::vector<int64_t> sums(int64_t fail_at = -1) {
+  std::vector<int64_t> values;
+  int64_t sum = 0, count = 0;
+  for (int64_t n = 0; n < kTicks; ++n) {
+    sum += n;
+    ++count;
+    values.push_back(n == fail_at ? kEmpty : sum * 1000 + count);
+    if (n == fail_at) sum = count = 0;
+  }
+  return values;
+}
+
+struct Place {
+  const char* domain;
+  bool adversarial;
+  bool captured;
+};
+constexpr Place kPlaces[] = {{"cpu", false, false},
+                             {"sim:0", false, false},
+                             {"sim:0", true, false},
+                             {"cuda:0", false, false},
+                             {"cuda:0", false, true}};
+
+// Numbers → sums, there → a sink on the host.
+Ran run_sums(const Place& place, const Params& params, uint32_t in_flight, uint32_t workers = 1) {
+  Pipeline pipeline;
+  pipeline.clock(graph::ClockMode::free, 0, 1, in_flight);
+  pipeline.add("source", "v.index", {{"count", std::to_string(kTicks)}}).device = "cpu";
+  graph::Handler& handler = pipeline.add("sums", "v.sums", params);
+  handler.device = place.domain;
+  handler.on_error = graph::OnError::restart;
+  pipeline.add("sink", "t.sink", {{"log", "v"}});
+  pipeline.connect("source.out", "sums.in");
+  pipeline.connect("sums.out", "sink.in");
+  Setup setup;
+  setup.more = &state_plugin();
+  setup.domains = {"cpu"};
+  if (std::string(place.domain) != "cpu") setup.domains.push_back(place.domain);
+  setup.adversarial = place.adversarial;
+  setup.workers = workers;
+  setup.options.sync_devices = !place.captured;
+  Sums::where.clear();
+  return run(std::move(pipeline), setup);
+}
+
+std::vector<int64_t> values_in(const Ran& ran) {
+  std::vector<int64_t> values;
+  for (const Seen& seen : ran.seen("v")) values.push_back(seen.values.at(0));
+  return values;
+}
+
+bool was_launched(const Ran& ran) { return ran.report.regions.size() == 1 && ran.report.regions[0].launches > 0; }
+
+TEST_CASE("4.7: state is zero at the start and kept from tick to tick, wherever the handler runs, captured and not") {
+  for (const Place& place : kPlaces)
+    for (const uint32_t in_flight : {1u, 4u}) {
+      CAPTURE(place.domain);
+      CAPTURE(place.captured);
+      const Ran ran = run_sums(place, {}, in_flight, in_flight);
+      REQUIRE_MESSAGE(ran.ok, ran.error.what);
+      CHECK(values_in(ran) == sums());
+      CHECK(was_launched(ran) == place.captured);
+    }
+}
+
+TEST_CASE("4.7: state is at one address for the whole run, and each has bytes of its own") {
+  for (const Place& place : kPlaces) {
+    CAPTURE(place.domain);
+    CAPTURE(place.captured);
+    REQUIRE(run_sums(place, {{"fail_at", "11"}}, 1).ok);
+    REQUIRE(Sums::where.size() == 1);
+    CHECK(Sums::where.at(0).size() == 2); // of two states, in all calls
+  }
+}
+
+TEST_CASE("4.7: state is zero again after a restart, captured and not") {
+  for (const Place& place : kPlaces)
+    for (const int64_t fail_at : {0, 11}) {
+      CAPTURE(place.domain);
+      CAPTURE(place.captured);
+      CAPTURE(fail_at);
+      const Ran ran = run_sums(place, {{"fail_at", std::to_string(fail_at)}}, 1);
+      REQUIRE_MESSAGE(ran.ok, ran.error.what);
+      std::vector<int64_t> seen = values_in(ran), expected = sums(fail_at);
+      // A GPU body has given its value before finish() fails.
+      if (std::string(place.domain) == "cuda:0") seen[static_cast<size_t>(fail_at)] = kEmpty;
+      CHECK(seen == expected);
+      CHECK(was_launched(ran) == place.captured);
+    }
+}
+
+TEST_CASE("4.7: a handler that never fires has state that nobody clears, and does no harm") {
+  Setup setup;
+  setup.more = &state_plugin();
+  CHECK(run(Pipeline("v.index count=9 ! v.silent ! t.sink log=v"), setup).ok);
+}
+
+TEST_CASE("4.7: state belongs to process(): finish() is refused it") {
+  Setup setup;
+  setup.more = &state_plugin();
+  setup.domains = {"cpu", "cuda:0"};
+  Pipeline pipeline("v.index name=source count=9 ! v.finish name=f ! t.sink log=v");
+  pipeline.graph.handlers[0].device = "cpu";
+  pipeline.graph.handlers[1].device = "cuda:0";
+  const Ran ran = run(std::move(pipeline), setup);
+  CHECK_FALSE(ran.ok);
+  CHECK(ran.error.what.find("a state belongs to process()") != std::string::npos);
+}
+
+} // namespace
+} // namespace millrace::test
