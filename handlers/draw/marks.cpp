@@ -60,7 +60,7 @@ class Marks final : public Handler {
     style_.adds = *blend_ == "add";
     place_ = gpu();
     if (place_)
-      gpu::check(gpu::library_of(*place_).marks->begin_count(place_->stream, place_->scratch));
+      gpu::check(gpu::library_of(*place_).marks->skipped.begin(place_->stream, place_->scratch));
     else
       painter_.reserve(marks_max_, width_, height_);
   }
@@ -88,7 +88,7 @@ class Marks final : public Handler {
   void stop() override {
     if (!place_) return;
     uint64_t skipped = 0;
-    const bool is_read = gpu::library_of(*place_).marks->read_count(place_->stream, place_->scratch, skipped);
+    const bool is_read = gpu::library_of(*place_).marks->skipped.read(place_->stream, place_->scratch, skipped);
     if (is_read && skipped > 0) count("marks_skipped", static_cast<int64_t>(skipped));
     place_.reset();
   }

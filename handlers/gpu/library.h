@@ -16,6 +16,7 @@ struct TensorKernels; // tensor_kernels.h
 struct LayerKernels;  // layer_kernels.h
 struct DrawKernels;   // draw_kernels.h
 struct MarkKernels;   // mark_kernels.h
+struct LinkKernels;   // link_kernels.h
 
 struct Library {
   const ImageKernels* image;
@@ -23,6 +24,7 @@ struct Library {
   const LayerKernels* layers;
   const DrawKernels* draw;
   const MarkKernels* marks;
+  const LinkKernels* links;
 };
 
 inline const Library& library_of(const Cuda& cuda) { return *static_cast<const Library*>(cuda.raw->library); }

@@ -1,4 +1,4 @@
-// Kernels of draw.marks, marks.boxes, marks.dots and test.points.
+// Kernels of draw.marks, marks.boxes, marks.dots, marks.lines and test.points.
 //
 // draw.marks is two kernels. The first computes the shape of each mark once. In the second each block has a tile of the
 // picture. Its threads look at a few marks each and keep those that touch the tile, in order, in shared memory. Then
@@ -8,9 +8,8 @@
 #include "handlers/gpu/mark_kernels.h"
 
 #include <algorithm>
-#include <chrono>
-#include <thread>
 
+#include "handlers/gpu/kept_count.cuh"
 #include "handlers/gpu/tiles.cuh"
 
 namespace millrace::handlers::gpu {
@@ -51,6 +50,14 @@ __global__ void make_dots(DeviceList<Point> points, const __grid_constant__ DotS
   if (number < count) make_dot_marks(points.records[number], number, style, to.records + size_t{number} * each);
 }
 
+__global__ void make_lines(DeviceList<Link> links, DeviceList<Point> points, const __grid_constant__ LineStyle style,
+                           MadeList<Mark> to) {
+  await_inputs();
+  const uint32_t number = record_index(), point_count = points.size(), count = point_count > 0 ? links.size() : 0;
+  if (number == 0) *to.count = count;
+  if (number < count) make_line_mark(links.records[number], points.records, point_count, style, to.records[number]);
+}
+
 __global__ void make_points(MovingPoints points, const mr_device_tick* tick, uint32_t count, MadeList<Point> to) {
   await_inputs();
   const uint32_t number = record_index();
@@ -66,6 +73,12 @@ const char* boxes(void* stream, const DeviceList<Box>& boxes, const DeviceList<P
 
 const char* dots(void* stream, const DeviceList<Point>& points, const DotStyle& style, const MadeList<Mark>& marks) {
   launch(for_records(stream, points.most), make_dots, points, style, marks);
+  return launched();
+}
+
+const char* lines(void* stream, const DeviceList<Link>& links, const DeviceList<Point>& points, const LineStyle& style,
+                  const MadeList<Mark>& marks) {
+  launch(for_records(stream, links.most), make_lines, links, points, style, marks);
   return launched();
 }
 
@@ -502,49 +515,10 @@ const char* paint(void* stream, const MarkLists& lists, const MarkStyle& style, 
   return launched();
 }
 
-// Makes the device that has this memory the current one, while it lives. start() and stop() are called on any thread.
-class OnDeviceOf {
- public:
-  explicit OnDeviceOf(const void* memory) {
-    cudaPointerAttributes attributes{};
-    if (cudaGetDevice(&before_) != cudaSuccess) before_ = -1;
-    if (cudaPointerGetAttributes(&attributes, memory) == cudaSuccess) cudaSetDevice(attributes.device);
-    (void)cudaGetLastError(); // a later launch is not to report it
-  }
-  ~OnDeviceOf() {
-    if (before_ >= 0) cudaSetDevice(before_);
-  }
-  OnDeviceOf(const OnDeviceOf&) = delete;
-  OnDeviceOf& operator=(const OnDeviceOf&) = delete;
-
- private:
-  int before_ = -1;
-};
-
-const char* begin_count(void* stream, void* scratch) {
-  const OnDeviceOf current(scratch);
-  const cudaError_t error = cudaMemsetAsync(scratch, 0, sizeof(uint64_t), static_cast<cudaStream_t>(stream));
-  return error == cudaSuccess ? nullptr : cudaGetErrorString(error);
-}
-
-bool read_count(void* stream, const void* scratch, uint64_t& skipped) {
-  const OnDeviceOf current(scratch);
-  const auto of_cuda = static_cast<cudaStream_t>(stream);
-  cudaError_t error = cudaStreamQuery(of_cuda);
-  for (int waits = 0; error == cudaErrorNotReady && waits < 1000; ++waits) { // never for longer: it may be stuck
-    std::this_thread::sleep_for(std::chrono::milliseconds(1));
-    error = cudaStreamQuery(of_cuda);
-  }
-  if (error == cudaSuccess) error = cudaMemcpyAsync(&skipped, scratch, sizeof skipped, cudaMemcpyDeviceToHost, of_cuda);
-  if (error == cudaSuccess) error = cudaStreamSynchronize(of_cuda);
-  (void)cudaGetLastError();
-  return error == cudaSuccess;
-}
-
 } // namespace
 
 const MarkKernels& mark_kernels() {
-  static const MarkKernels kernels{&boxes, &dots, &moving_points, &paint, &begin_count, &read_count};
+  static const MarkKernels kernels{&boxes, &dots, &lines, &moving_points, &paint, kKeptCount};
   return kernels;
 }
 

@@ -1,4 +1,4 @@
-// Kernels of draw.marks, marks.boxes, marks.dots and test.points; see library.h.
+// Kernels of draw.marks, marks.boxes, marks.dots, marks.lines and test.points; see library.h.
 #pragma once
 
 #include <millrace/payload/marks.h>
@@ -6,38 +6,14 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "handlers/gpu/device_list.h"
+#include "handlers/gpu/kept_count.h"
 #include "handlers/gpu/library.h"
 #include "handlers/gpu/mark_makers.h"
 #include "handlers/gpu/mark_shapes.h"
 #include "handlers/test/moving_points.h"
 
 namespace millrace::handlers::gpu {
-
-// A list whose length only the device knows.
-template <class T>
-struct DeviceList {
-  const T* records = nullptr;
-  const uint64_t* count = nullptr;
-  uint32_t most = 0; // records; 0: there is no list
-
-  MR_BOTH uint32_t size() const {
-    if (most == 0) return 0;
-    return *count < most ? static_cast<uint32_t>(*count) : most;
-  }
-};
-
-template <class T>
-DeviceList<T> on_device(const mr_input& list, uint64_t most) {
-  if (!list.value) return {};
-  return {reinterpret_cast<const T*>(list.data), &Cuda::value_of(list)->as.records.count, static_cast<uint32_t>(most)};
-}
-
-// A list that a kernel makes; both places are in device memory.
-template <class T>
-struct MadeList {
-  T* records;
-  uint64_t* count;
-};
 
 // The lists that one painter lays over a picture, in this order.
 inline constexpr uint32_t kMarkListsMax = 8;
@@ -72,17 +48,16 @@ struct MarkKernels {
                        const draw::BoxMarkStyle& style, const MadeList<Mark>& marks);
   const char* (*dots)(void* stream, const DeviceList<Point>& points, const draw::DotStyle& style,
                       const MadeList<Mark>& marks);
+  // Makes the lines of links between the points; none without points.
+  const char* (*lines)(void* stream, const DeviceList<Link>& links, const DeviceList<Point>& points,
+                       const draw::LineStyle& style, const MadeList<Mark>& marks);
   // Makes `count` points for the index of `tick`, which is in device memory.
   const char* (*moving_points)(void* stream, const MovingPoints& points, const mr_device_tick* tick, uint32_t count,
                                const MadeList<Point>& made);
   // Paints the lists. `most` is the sum of their most marks; `scratch` has mark_scratch_bytes(most).
   const char* (*paint)(void* stream, const MarkLists& lists, const draw::MarkStyle& style, const DevicePicture& picture,
                        void* scratch, uint64_t most);
-  // Sets the count of skipped marks to 0.
-  const char* (*begin_count)(void* stream, void* scratch);
-  // Reads the count, once the stream has nothing more to do. False if that is not so within a second, or if the device
-  // has failed.
-  bool (*read_count)(void* stream, const void* scratch, uint64_t& skipped);
+  KeptCount skipped; // marks
 };
 
 // The table of the CUDA module, defined in mark_kernels.cu.

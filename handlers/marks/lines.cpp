@@ -6,7 +6,7 @@
 #include <cmath>
 #include <string>
 
-#include "handlers/gpu/mark_makers.h"
+#include "handlers/gpu/mark_kernels.h"
 #include "handlers/marks/color_params.h"
 #include "handlers/marks/most_marks.h"
 
@@ -27,12 +27,15 @@ class MarksLines final : public Handler {
  public:
   MarksLines() {
     stateless();
+    capturable();
     no_allocation();
   }
 
   void configure(const Formats& formats) override {
-    const uint64_t links = links_.connected() ? formats.in(links_).record_count_max : 0;
-    formats.out(out_).record_count_max = checked_most_marks(links, 1);
+    links_max_ = links_.connected() ? formats.in(links_).record_count_max : 0;
+    points_max_ = points_.connected() ? formats.in(points_).record_count_max : 0;
+    marks_max_ = checked_most_marks(links_max_, 1);
+    formats.out(out_).record_count_max = marks_max_;
   }
 
   void start() override { color_style_ = color_.style(); }
@@ -41,14 +44,26 @@ class MarksLines final : public Handler {
     const bool has_both = links_.present(tick) && points_.present(tick);
     const std::span<const Link> links = has_both ? links_(tick) : std::span<const Link>();
     const std::span<const Point> points = has_both ? points_(tick) : std::span<const Point>();
-    draw::LineStyle style{static_cast<float>(*width_), static_cast<float>(*length_max_), color_style_};
-    style.color.opacity = static_cast<float>(*color_.opacity);
+    const draw::LineStyle style = style_now();
     const std::span<Mark> marks = out_.allocate(tick, links.size());
     for (size_t l = 0; l < links.size(); ++l)
       draw::make_line_mark(links[l], points.data(), points.size(), style, marks[l]);
   }
 
+  void process(Tick& tick, Cuda& cuda) {
+    Mark* const marks = out_.allocate(tick, marks_max_).data();
+    gpu::check(gpu::library_of(cuda).marks->lines(cuda.stream(), gpu::on_device<Link>(links_.raw(tick), links_max_),
+                                                  gpu::on_device<Point>(points_.raw(tick), points_max_), style_now(),
+                                                  {marks, Cuda::count_of(out_.raw(tick))}));
+  }
+
  private:
+  draw::LineStyle style_now() const {
+    draw::LineStyle style{static_cast<float>(*width_), static_cast<float>(*length_max_), color_style_};
+    style.color.opacity = static_cast<float>(*color_.opacity);
+    return style;
+  }
+
   Input<Records<Link>> links_{*this, "links", optional, idle_without, help("between the points")};
   Input<Records<Point>> points_{*this, "points", optional, idle_without, help("in pixels of the picture")};
   Output<Records<Mark>> out_{*this, "marks"};
@@ -56,6 +71,7 @@ class MarksLines final : public Handler {
   Param<double> length_max_{*this,      "length_max", 0, "of a line that has faded; 0: none fades", range(0, 100000),
                             unit("px"), live};
   MarkColorParams color_{*this};
+  uint64_t links_max_ = 0, points_max_ = 0, marks_max_ = 1;
   draw::MarkColor color_style_{}; // as the run began; live parameters may have changed
 };
 

@@ -5,18 +5,9 @@
 #include <cmath>
 #include <tuple>
 
-#include "handlers/gpu/rounded_product.h"
-
 namespace millrace::handlers {
 
 namespace {
-
-bool is_finite(const Point& point) { return std::isfinite(point.x) && std::isfinite(point.y); }
-
-float squared_distance(const Point& a, const Point& b) {
-  const float dx = a.x - b.x, dy = a.y - b.y;
-  return gpu::rounded_product(dx, dx) + gpu::rounded_product(dy, dy);
-}
 
 // Keeps the links that are among the first `most` at both of their ends. `before(point, l, m)` orders two of them, by
 // their numbers, as that end sees them.
@@ -41,34 +32,43 @@ void keep_first_at_both_ends(std::vector<Link>& links, size_t points, uint32_t m
 
 } // namespace
 
-std::span<const Link> LinkGraph::step(std::span<const Point> points, uint64_t most, uint64_t& left_out) {
-  recall(points);
+std::span<const Link> LinkGraph::step(std::span<const Point> points, const LinkMemory& memory, uint64_t most,
+                                      uint64_t& left_out) {
+  recall(points, memory);
   find_nearest(points);
   join(points);
   if (rule_.degree_max > 0) cap_degrees();
   live(points);
-  const size_t linked = next_.size();
+  const size_t linked = links_.size();
   fade(points);
-  left_out = next_.size() > most ? next_.size() - most : 0;
-  next_.resize(next_.size() - left_out);
-  links_.swap(next_);
-  linked_count_ = std::min(linked, links_.size());
+  left_out = links_.size() > most ? links_.size() - most : 0;
+  links_.resize(links_.size() - left_out);
+  if (rule_.remembers()) remember(memory, linked);
   return links_;
 }
 
 // Finds the links of the last list whose ids are in this one.
-void LinkGraph::recall(std::span<const Point> points) {
-  place_of_.clear();
-  for (uint32_t i = 0; i < points.size(); ++i)
-    if (points[i].id >= 0 && is_finite(points[i])) place_of_.try_emplace(points[i].id, i);
+void LinkGraph::recall(std::span<const Point> points, const LinkMemory& memory) {
+  places_ = {memory.slots.data(), static_cast<uint32_t>(memory.slots.size() - 1), ++memory.turn.turn};
+  for (uint32_t i = 0; i < points.size(); ++i) places_.insert(points.data(), i);
   past_.resize(points.size());
   for (std::vector<Past>& of_point : past_) of_point.clear();
-  for (size_t l = 0; l < links_.size(); ++l) {
-    const auto a = place_of_.find(links_[l].id_a), b = place_of_.find(links_[l].id_b);
-    if (a == place_of_.end() || b == place_of_.end()) continue;
-    past_[a->second].push_back({b->second, links_[l].life, l < linked_count_});
-    past_[b->second].push_back({a->second, links_[l].life, l < linked_count_});
+  if (!rule_.remembers()) return;
+  const uint32_t last = memory.turn.last;
+  for (const PastLink& link : memory.past.subspan(last * memory.past.size() / 2, memory.turn.counts[last])) {
+    const uint32_t a = places_.find(points.data(), link.id_a), b = places_.find(points.data(), link.id_b);
+    if (a == PlaceTable::kNowhere || b == PlaceTable::kNowhere) continue;
+    past_[a].push_back({b, link.life, link.is_linked != 0});
+    past_[b].push_back({a, link.life, link.is_linked != 0});
   }
+}
+
+void LinkGraph::remember(const LinkMemory& memory, size_t linked) const {
+  LinkTurn& turn = memory.turn;
+  turn.last = 1 - turn.last;
+  const std::span<PastLink> list = memory.past.subspan(turn.last * memory.past.size() / 2, links_.size());
+  turn.counts[turn.last] = static_cast<uint32_t>(links_.size());
+  for (size_t l = 0; l < links_.size(); ++l) list[l] = {links_[l].id_a, links_[l].id_b, links_[l].life, l < linked};
 }
 
 const LinkGraph::Past* LinkGraph::past_of(uint32_t a, uint32_t b) const {
@@ -79,20 +79,19 @@ const LinkGraph::Past* LinkGraph::past_of(uint32_t a, uint32_t b) const {
 
 void LinkGraph::find_nearest(std::span<const Point> points) {
   const auto count = static_cast<uint32_t>(points.size());
-  const double widened = (1 + rule_.hysteresis) * (1 + rule_.hysteresis);
-  const auto ratio = static_cast<float>(1 / widened);
+  const float ratio = rule_.linked_ratio();
   const float score_max = rule_.radius * rule_.radius;
   nearest_.resize(size_t{count} * rule_.k);
   near_count_.assign(count, 0);
   std::vector<uint32_t> linked_to(count, count); // the last point that was linked to it
   for (uint32_t i = 0; i < count; ++i) {
-    if (!is_finite(points[i])) continue;
+    if (!is_joinable(points[i])) continue;
     for (const Past& past : past_[i])
       if (past.linked) linked_to[past.other] = i;
     Near* const best = nearest_.data() + size_t{i} * rule_.k;
     uint32_t& kept = near_count_[i];
     for (uint32_t j = 0; j < count; ++j) {
-      if (j == i || !is_finite(points[j])) continue;
+      if (j == i || !is_joinable(points[j])) continue;
       if (rule_.delta_y_max > 0 && !rule_.delta_after && !(std::fabs(points[i].y - points[j].y) <= rule_.delta_y_max))
         continue;
       Near near{squared_distance(points[i], points[j]), j};
@@ -112,7 +111,7 @@ bool LinkGraph::is_near(uint32_t point, uint32_t other) const {
 }
 
 void LinkGraph::join(std::span<const Point> points) {
-  next_.clear();
+  links_.clear();
   scores_.clear();
   for (uint32_t i = 0; i < points.size(); ++i)
     for (uint32_t rank = 0; rank < near_count_[i]; ++rank) {
@@ -123,31 +122,27 @@ void LinkGraph::join(std::span<const Point> points) {
       Link link;
       link.a = static_cast<int32_t>(std::min(i, near.other));
       link.b = static_cast<int32_t>(std::max(i, near.other));
-      next_.push_back(link);
+      links_.push_back(link);
       scores_.push_back(near.score);
     }
 }
 
 // A link stays if it is among the best of both ends.
 void LinkGraph::cap_degrees() {
-  keep_first_at_both_ends(next_, past_.size(), rule_.degree_max, [&](uint32_t, uint32_t l, uint32_t m) {
-    return std::tie(scores_[l], next_[l].a, next_[l].b) < std::tie(scores_[m], next_[m].a, next_[m].b);
+  keep_first_at_both_ends(links_, past_.size(), rule_.degree_max, [&](uint32_t, uint32_t l, uint32_t m) {
+    return std::tie(scores_[l], links_[l].a, links_[l].b) < std::tie(scores_[m], links_[m].a, links_[m].b);
   });
 }
 
 // Fills in what a link has beside its ends.
 void LinkGraph::live(std::span<const Point> points) {
-  for (Link& link : next_) {
+  for (Link& link : links_) {
     const auto a = static_cast<uint32_t>(link.a), b = static_cast<uint32_t>(link.b);
-    const auto id_of = [&](uint32_t place) {
-      const auto known = place_of_.find(points[place].id);
-      return known != place_of_.end() && known->second == place ? points[place].id : -1;
-    };
-    link.id_a = id_of(a);
-    link.id_b = id_of(b);
+    link.id_a = places_.id_at(points.data(), a);
+    link.id_b = places_.id_at(points.data(), b);
     link.length = std::sqrt(squared_distance(points[a], points[b]));
     const Past* const past = past_of(a, b);
-    link.life = std::min(1.0f, (past ? past->life : 0) + rule_.gain);
+    link.life = risen_life(past ? past->life : 0, rule_.gain);
   }
 }
 
@@ -155,7 +150,7 @@ void LinkGraph::live(std::span<const Point> points) {
 void LinkGraph::fade(std::span<const Point> points) {
   if (rule_.fade <= 0) return;
   std::vector<std::pair<uint32_t, uint32_t>> linked;
-  for (const Link& link : next_) linked.emplace_back(link.a, link.b);
+  for (const Link& link : links_) linked.emplace_back(link.a, link.b);
   std::sort(linked.begin(), linked.end());
   std::vector<Link> fading;
   for (uint32_t a = 0; a < past_.size(); ++a)
@@ -183,7 +178,7 @@ void LinkGraph::fade(std::span<const Point> points) {
     const auto one = lower_first(l), other = lower_first(m);
     return std::pair<int64_t, int64_t>(one.first, one.second) < std::pair<int64_t, int64_t>(other.first, other.second);
   });
-  next_.insert(next_.end(), fading.begin(), fading.end());
+  links_.insert(links_.end(), fading.begin(), fading.end());
 }
 
 } // namespace millrace::handlers

@@ -7,6 +7,8 @@
 #include <stdexcept>
 #include <string>
 
+#include "handlers/gpu/link_kernels.h"
+#include "handlers/gpu/link_work.h"
 #include "handlers/image/picture.h"
 #include "handlers/points/link_graph.h"
 
@@ -29,21 +31,63 @@ marks.lines makes lines of them. More than `links_max` are left out and counted 
     test.points points=50 count=100 ! points.links k=2 hysteresis=0.3 ! null.sink
 )"[1];
 
-constexpr uint64_t kPointsMax = 16'384;
-
 class Links final : public Handler {
  public:
+  Links() { capturable(); }
+
   void configure(const Formats& formats) override {
-    const uint64_t points = formats.in(points_).record_count_max;
-    if (points > kPointsMax)
-      throw std::invalid_argument("up to " + std::to_string(points) + " points may come, and at most " +
-                                  std::to_string(kPointsMax) + " can be joined; let the handler before give fewer");
-    const uint64_t most = LinkGraph::most(points, static_cast<uint32_t>(*k_));
+    points_max_ = formats.in(points_).record_count_max;
+    if (points_max_ > kLinkedPointsMax)
+      throw std::invalid_argument("up to " + std::to_string(points_max_) + " points may come, and at most " +
+                                  std::to_string(kLinkedPointsMax) +
+                                  " can be joined; let the handler before give fewer");
+    rule_ = rule();
+    const uint64_t most = most_links(points_max_, rule_.k);
     links_max_ = std::clamp<uint64_t>(most, 1, static_cast<uint64_t>(*most_));
     formats.out(out_).record_count_max = links_max_;
+    slots_.resize(PlaceTable::slots_for(points_max_));
+    sums_.resize(gpu::pair_blocks(points_max_, rule_.k));
+    past_.resize(rule_.remembers() ? 2 * links_max_ : 0);
+    needs_scratch(gpu::lay_out_work(nullptr, rule_, points_max_, links_max_).bytes);
   }
 
   void start() override {
+    graph_.emplace(rule_);
+    place_ = gpu();
+    if (place_) gpu::check(gpu::library_of(*place_).links->left_out.begin(place_->stream, place_->scratch));
+  }
+
+  void process(Tick& tick, Cpu&) {
+    uint64_t left_out = 0;
+    const LinkMemory memory{turn_(tick)[0], slots_(tick), past_(tick)};
+    const std::span<const Link> links = graph_->step(points_(tick), memory, links_max_, left_out);
+    const std::span<Link> made = out_.allocate(tick, links.size());
+    std::copy(links.begin(), links.end(), made.begin());
+    if (left_out > 0) count("links_left_out", static_cast<int64_t>(left_out));
+    take_over_times(points_.raw(tick).value->header, out_.header(tick));
+  }
+
+  void process(Tick& tick, Cuda& cuda) {
+    const std::span<uint64_t> slots = slots_(tick);
+    const gpu::LinkState state{turn_(tick).data(), sums_(tick).data(), slots.data(),
+                               static_cast<uint32_t>(slots.size() - 1), past_(tick).data()};
+    Link* const links = out_.allocate(tick, links_max_).data();
+    gpu::check(gpu::library_of(cuda).links->join(cuda.stream(), gpu::on_device<Point>(points_.raw(tick), points_max_),
+                                                 rule_, state, cuda.scratch(), static_cast<uint32_t>(links_max_),
+                                                 {links, Cuda::count_of(out_.raw(tick))}));
+    take_over_times(points_.raw(tick).value->header, out_.header(tick));
+  }
+
+  void stop() override {
+    if (!place_) return;
+    uint64_t left_out = 0;
+    if (gpu::library_of(*place_).links->left_out.read(place_->stream, place_->scratch, left_out) && left_out > 0)
+      count("links_left_out", static_cast<int64_t>(left_out));
+    place_.reset();
+  }
+
+ private:
+  LinkRule rule() const {
     LinkRule rule;
     rule.k = static_cast<uint32_t>(*k_);
     rule.radius = static_cast<float>(*radius_);
@@ -53,22 +97,9 @@ class Links final : public Handler {
     rule.hysteresis = *hysteresis_;
     rule.gain = static_cast<float>(*gain_);
     rule.fade = static_cast<float>(*fade_);
-    graph_.emplace(rule);
-  }
-  void reset() override {
-    if (graph_) graph_->forget();
+    return rule;
   }
 
-  void process(Tick& tick, Cpu&) {
-    uint64_t left_out = 0;
-    const std::span<const Link> links = graph_->step(points_(tick), links_max_, left_out);
-    const std::span<Link> made = out_.allocate(tick, links.size());
-    std::copy(links.begin(), links.end(), made.begin());
-    if (left_out > 0) count("links_left_out", static_cast<int64_t>(left_out));
-    take_over_times(points_.raw(tick).value->header, out_.header(tick));
-  }
-
- private:
   Input<Records<Point>> points_{*this, "points", help("in pixels")};
   Output<Records<Link>> out_{*this, "links", help("places in the list of points")};
   Param<int64_t> k_{*this, "k", 1, "nearest points of each", range(1, 32)};
@@ -82,8 +113,14 @@ class Links final : public Handler {
   Param<double> gain_{*this, "gain", 1, "life that a link wins on a tick", range(0.05, 1)};
   Param<double> fade_{*this, "fade", 0, "part of its life that it keeps on a tick without; 0: none", range(0, 0.99)};
   Param<int64_t> most_{*this, "links_max", 65536, "of a list", range(1, 1048576)};
+  State<LinkTurn> turn_{*this};
+  State<uint64_t> slots_{*this}; // those of a PlaceTable
+  State<uint64_t> sums_{*this};  // for kernels alone
+  State<PastLink> past_{*this};
+  LinkRule rule_;
+  uint64_t points_max_ = 0, links_max_ = 1;
   std::optional<LinkGraph> graph_;
-  uint64_t links_max_ = 1;
+  std::optional<GpuPlace> place_; // the GPU body's, while it runs
 };
 
 } // namespace

@@ -17,6 +17,7 @@
 #include "driver_calls.h"
 #include "rig.h"
 #include "rivals.h"
+#include "torch_module.h"
 
 namespace millrace::test {
 namespace {
@@ -190,7 +191,7 @@ void bench_submit() {
   row("\n### submit: host time of a tick's submission, µs p50 / p99\n");
   row("| captured handlers | clock | ours | bare cudaGraphLaunch | at::cuda::CUDAGraph::replay |");
   row("|---|---|---|---|---|");
-  const std::string no_torch = why_no_torch();
+  const std::string no_torch = torch().why_not;
   struct Mode {
     const char* name;
     int64_t hz;
@@ -419,11 +420,11 @@ struct Benchmark {
 };
 // The one that loads libtorch comes behind those that run in a process without it.
 constexpr Benchmark kAll[] = {
-    {"behind", bench_behind, true},       {"asleep", bench_asleep, true}, {"numbers", bench_numbers, true},
-    {"slope", bench_slope, true},         {"copies", bench_copies, true}, {"calls", bench_calls, true},
-    {"kernels", bench_kernels, true},     {"marks", bench_marks, true},   {"five", bench_five, true},
-    {"crossover", bench_crossover, true}, {"naive", bench_naive, true},   {"submit", bench_submit, true},
-    {"peers", bench_peers, false}};
+    {"behind", bench_behind, true},   {"asleep", bench_asleep, true},       {"numbers", bench_numbers, true},
+    {"slope", bench_slope, true},     {"copies", bench_copies, true},       {"calls", bench_calls, true},
+    {"kernels", bench_kernels, true}, {"marks", bench_marks, true},         {"links", bench_links, true},
+    {"five", bench_five, true},       {"crossover", bench_crossover, true}, {"naive", bench_naive, true},
+    {"submit", bench_submit, true},   {"peers", bench_peers, false}};
 
 } // namespace
 } // namespace millrace::test

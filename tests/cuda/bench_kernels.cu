@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <functional>
 #include <memory>
 #include <random>
 #include <string>
@@ -16,6 +15,7 @@
 #include "handlers/gpu/tensor_kernels.h"
 #include "handlers/image/compose.h"
 #include "handlers/image/to_tensor.h"
+#include "replays.h"
 #include "tests/gpu/on_gpu.h"
 
 namespace millrace::test {
@@ -24,10 +24,6 @@ namespace {
 using namespace handlers;
 
 constexpr uint64_t kRotated = 120'000'000; // bytes between two uses of one: twice the second-level cache
-constexpr uint32_t kReplays = 250, kWarmUp = 20, kLong = 33;
-
-// Enqueues a launch on the memory of set `i`.
-using Launch = std::function<const char*(cudaStream_t, size_t i)>;
 
 __global__ void scramble(uint32_t* words, uint64_t count, uint32_t seed) {
   const uint64_t step = uint64_t{gridDim.x} * blockDim.x;
@@ -65,64 +61,6 @@ uint64_t bytes_of(Pixel pixel, uint32_t width, uint32_t height) {
 }
 uint64_t bytes_of(const TensorForm& form) {
   return uint64_t{form.count} * form.channels * form.width * form.height * (form.half ? 2 : 4);
-}
-
-class Replay {
- public:
-  // `launches` one behind the other, with the sets in turns from `first` on.
-  Replay(cudaStream_t stream, const Launch& launch, size_t first, uint32_t launches, size_t sets) : stream_(stream) {
-    cudaGraph_t graph;
-    checked(cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal), "cudaStreamBeginCapture");
-    for (uint32_t n = 0; n < launches; ++n) gpu::check(launch(stream, (first + n) % sets));
-    checked(cudaStreamEndCapture(stream, &graph), "cudaStreamEndCapture");
-    checked(cudaGraphInstantiate(&exec_, graph, 0), "cudaGraphInstantiate");
-    checked(cudaGraphDestroy(graph), "cudaGraphDestroy");
-    for (cudaEvent_t& event : events_) checked(cudaEventCreate(&event), "cudaEventCreate");
-  }
-  ~Replay() {
-    cudaGraphExecDestroy(exec_);
-    for (cudaEvent_t event : events_) cudaEventDestroy(event);
-  }
-  Replay(const Replay&) = delete;
-  Replay& operator=(const Replay&) = delete;
-
-  double us() {
-    float ms = 0;
-    checked(cudaEventRecord(events_[0], stream_), "cudaEventRecord");
-    checked(cudaGraphLaunch(exec_, stream_), "cudaGraphLaunch");
-    checked(cudaEventRecord(events_[1], stream_), "cudaEventRecord");
-    checked(cudaEventSynchronize(events_[1]), "cudaEventSynchronize");
-    checked(cudaEventElapsedTime(&ms, events_[0], events_[1]), "cudaEventElapsedTime");
-    return 1000.0 * ms;
-  }
-
- private:
-  cudaStream_t stream_;
-  cudaGraphExec_t exec_ = nullptr;
-  cudaEvent_t events_[2] = {};
-};
-
-double median(std::vector<double> all) {
-  std::nth_element(all.begin(), all.begin() + static_cast<ptrdiff_t>(all.size() / 2), all.end());
-  return all[all.size() / 2];
-}
-
-// The time that one more launch adds to a graph: the replays' own cost is in both and cancels out.
-double marginal_us(const Launch& launch, size_t sets) {
-  const GpuStream stream;
-  gpu::check(launch(stream, 0)); // loads the kernel, which a capture should not
-  stream.wait();
-  std::vector<std::unique_ptr<Replay>> one;
-  for (size_t s = 0; s < sets; ++s) one.push_back(std::make_unique<Replay>(stream, launch, s, 1, sets));
-  Replay many(stream, launch, 0, kLong, sets);
-  std::vector<double> one_us, many_us;
-  for (uint32_t n = 0; n < kWarmUp + kReplays; ++n) {
-    const double a = one[n % sets]->us(), b = many.us();
-    if (n < kWarmUp) continue;
-    one_us.push_back(a);
-    many_us.push_back(b);
-  }
-  return (median(many_us) - median(one_us)) / (kLong - 1);
 }
 
 // `make(seed)` gives a set, `launch(stream, set)` uses it; `bytes` are what a launch reads and writes.
@@ -292,14 +230,7 @@ void time_marks(const char* name, const char* goal, const std::vector<Mark>& mar
   for (size_t s = 0; s < count; ++s) sets.push_back(std::make_unique<MarksSet>(marks, s));
   const Launch launch = [&](cudaStream_t stream, size_t i) { return use(stream, *sets[i]); };
   const double cold = marginal_us(launch, count), warm = marginal_us(launch, 1);
-  const GpuStream stream;
-  Replay one(stream, launch, 0, 1, 1);
-  std::vector<double> whole;
-  for (uint32_t n = 0; n < kWarmUp + kReplays; ++n) {
-    const double took = one.us();
-    if (n >= kWarmUp) whole.push_back(took);
-  }
-  std::sort(whole.begin(), whole.end());
+  const std::vector<double> whole = times_of_one(launch);
   row("| %s | %.1f | %.1f | %.1f / %.1f | %s |", name, cold, warm, whole[whole.size() / 2],
       whole[whole.size() * 99 / 100], goal);
 }

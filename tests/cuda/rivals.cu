@@ -2,7 +2,6 @@
 #include "rivals.h"
 
 #include <cuda_runtime.h>
-#include <dlfcn.h>
 
 #include <algorithm>
 #include <array>
@@ -12,10 +11,9 @@
 #include <cstdlib>
 #include <cstring>
 #include <cuda/atomic>
-#include <filesystem>
 #include <string>
 
-#include "torch_replay.h"
+#include "torch_module.h"
 
 namespace millrace::test {
 namespace {
@@ -62,39 +60,7 @@ void copy_on(cudaStream_t stream, void* to, const void* from, uint64_t bytes) {
                                                                             static_cast<const uint4*>(from), count);
 }
 
-// The functions of torch_replay.h, from the module beside this program.
-struct Torch {
-  std::string why_not;
-  decltype(&torch_replay_stream) stream = nullptr;
-  decltype(&torch_replay_capture) capture = nullptr;
-  decltype(&torch_replay_launch) launch = nullptr;
-};
-const Torch& torch() {
-  static const Torch loaded = [] {
-    Torch torch;
-    const std::filesystem::path module =
-        std::filesystem::read_symlink("/proc/self/exe").replace_filename("torch_replay.so");
-    if (!std::filesystem::exists(module)) {
-      torch.why_not = "not built: no libtorch with CUDA";
-      return torch;
-    }
-    void* const library = dlopen(module.c_str(), RTLD_NOW | RTLD_LOCAL);
-    if (!library) {
-      torch.why_not = dlerror();
-      return torch;
-    }
-    torch.stream = reinterpret_cast<decltype(torch.stream)>(dlsym(library, "torch_replay_stream"));
-    torch.capture = reinterpret_cast<decltype(torch.capture)>(dlsym(library, "torch_replay_capture"));
-    torch.launch = reinterpret_cast<decltype(torch.launch)>(dlsym(library, "torch_replay_launch"));
-    if (!torch.stream || !torch.capture || !torch.launch) torch.why_not = module.string() + " is of another build";
-    return torch;
-  }();
-  return loaded;
-}
-
 } // namespace
-
-std::string why_no_torch() { return torch().why_not; }
 
 struct GraphLoop::State {
   int device = 0;

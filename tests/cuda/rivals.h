@@ -34,9 +34,6 @@ class GraphLoop {
   std::unique_ptr<State> state_;
 };
 
-// Why there is no LaunchedBy::torch; empty: there is.
-std::string why_no_torch();
-
 // Frames of so many bytes: pinned up, through a kernel that copies, and pinned down, on three streams with events and
 // `depth` buffers. Seconds for `count` frames.
 double frames_by_hand(uint64_t bytes, uint32_t depth, uint32_t count);

@@ -2,6 +2,7 @@
 #include "torch_replay.h"
 
 #include <ATen/Context.h>
+#include <ATen/Functions.h>
 #include <ATen/cuda/CUDAGraph.h>
 #include <c10/cuda/CUDAStream.h>
 
@@ -45,4 +46,19 @@ void* torch_replay_capture(void (*record)(void* with), void* with) {
 
 void torch_replay_launch(void* graph) {
   or_abort([&] { static_cast<at::cuda::CUDAGraph*>(graph)->replay(); });
+}
+
+void* torch_replay_nearest(const float* places, int count, int k) {
+  return or_abort([&]() -> void* {
+    const c10::InferenceMode no_gradients;
+    const at::Tensor points = at::from_blob(const_cast<float*>(places), {count, 2}, at::device(at::kCUDA));
+    const auto find = [&] { return std::get<1>(at::topk(at::cdist(points, points), k + 1, -1, /*largest=*/false)); };
+    find(); // loads libraries, which a capture should not
+    auto* const graph = new at::cuda::CUDAGraph;
+    graph->capture_begin();
+    static at::Tensor found; // the graph writes there
+    found = find();
+    graph->capture_end();
+    return graph;
+  });
 }

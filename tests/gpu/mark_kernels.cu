@@ -89,14 +89,14 @@ void compare(const Value& canvas, const std::vector<std::vector<Mark>>& lists, b
   const ImageView from = canvas.image();
   const on_gpu::TwinPicture twin(from);
   const gpu::MarkKernels& kernels = gpu::mark_kernels();
-  gpu::check(kernels.begin_count(on_gpu::kStream, scratch.data()));
+  gpu::check(kernels.skipped.begin(on_gpu::kStream, scratch.data()));
   gpu::check(
       kernels.paint(on_gpu::kStream, of_kernel, {soft, adds, from.pixel()}, twin.device(), scratch.data(), most));
   Picture made(from.pixel(), from.width(), from.height());
   twin.download(made.span());
   CHECK(distance(made.view(), wanted.image("video")) <= 1);
   uint64_t skipped = 0;
-  REQUIRE(kernels.read_count(on_gpu::kStream, scratch.data(), skipped));
+  REQUIRE(kernels.skipped.read(on_gpu::kStream, scratch.data(), skipped));
   CHECK(static_cast<int64_t>(skipped) == draw.counts()["marks_skipped"]);
   scratch.download(); // throws if a kernel wrote beyond it
 }

@@ -24,6 +24,7 @@ class Bytes {
   }
 
   void* data() const { return bytes_.data(); }
+  size_t size() const { return size_; }
   // Waits for all work; throws where a kernel failed or wrote behind the end.
   std::vector<uint8_t> download() const {
     std::vector<uint8_t> bytes(bytes_.count());

@@ -11,11 +11,13 @@
 #include "handlers/draw/mark_painter.h"
 #include "handlers/gpu/draw_kernels.h"
 #include "handlers/gpu/layer_kernels.h"
+#include "handlers/gpu/link_kernels.h"
 #include "handlers/gpu/mark_kernels.h"
 #include "handlers/gpu/rounded_product.h"
 #include "handlers/gpu/tensor_kernels.h"
 #include "handlers/image/to_tensor.h"
 #include "handlers/stats/rate_meter.h"
+#include "linking.h"
 #include "pictures.h"
 
 using namespace millrace;
@@ -186,11 +188,32 @@ const char* paint_marks(void*, const gpu::MarkLists& lists, const draw::MarkStyl
   return nullptr;
 }
 
+const char* join_links(void*, const gpu::DeviceList<Point>& points, const LinkRule& rule, const gpu::LinkState& state,
+                       void*, uint32_t most, const gpu::MadeList<Link>& to) {
+  LinkGraph graph(rule);
+  const LinkMemory memory{
+      *state.turn, {state.slots, size_t{state.slot_mask} + 1}, {state.past, state.past ? size_t{2} * most : 0}};
+  uint64_t left_out = 0;
+  const std::span<const Link> links = graph.step({points.records, points.size()}, memory, most, left_out);
+  std::copy(links.begin(), links.end(), to.records);
+  *to.count = links.size();
+  return nullptr;
+}
+
+const char* make_lines(void*, const gpu::DeviceList<Link>& links, const gpu::DeviceList<Point>& points,
+                       const draw::LineStyle& style, const gpu::MadeList<Mark>& to) {
+  *to.count = points.size() > 0 ? links.size() : 0;
+  for (uint32_t l = 0; l < *to.count; ++l)
+    draw::make_line_mark(links.records[l], points.records, points.size(), style, to.records[l]);
+  return nullptr;
+}
+
 constexpr gpu::TensorKernels kTensor{&normalize, &patches, &letterbox};
 constexpr gpu::LayerKernels kLayers{&compose};
 constexpr gpu::DrawKernels kDraw{&upload, &boxes, &text, &waveform};
-constexpr gpu::MarkKernels kMarks{nullptr, nullptr, nullptr, &paint_marks, nullptr, nullptr};
-constexpr gpu::Library kLibrary{nullptr, &kTensor, &kLayers, &kDraw, &kMarks};
+constexpr gpu::MarkKernels kMarks{nullptr, nullptr, &make_lines, nullptr, &paint_marks, {}};
+constexpr gpu::LinkKernels kLinks{&join_links, {}};
+constexpr gpu::Library kLibrary{nullptr, &kTensor, &kLayers, &kDraw, &kMarks, &kLinks};
 
 // ---- a handler whose GPU body runs here -----------------------------------------------------------------------------
 
@@ -321,6 +344,51 @@ TEST_CASE("the GPU body of draw.marks asks for the lists that the CPU's paints, 
     check_bodies_agree("draw.marks", {{"edge", "soft"}}, {{"video", video}, {"marks", Value()}, {"marks", other}});
     check_bodies_agree("draw.marks", {{"blend", "add"}}, {{"video", video}, {"marks", other}});
   }
+}
+
+TEST_CASE("the GPU bodies of points.links and marks.lines hand their lists, state and styles to the kernels") {
+  for (const std::vector<Setting>& settings :
+       {std::vector<Setting>{{"k", "3"}},
+        {{"k", "2"}, {"hysteresis", "0.5"}, {"gain", "0.5"}, {"fade", "0.9"}, {"links_max", "40"}}}) {
+    mr_handler_type on_gpu = builtin("points.links");
+    gpu_body = on_gpu.process_cuda;
+    on_gpu.process = &run_gpu_body;
+    TableTest wanted(builtin("points.links")), made(on_gpu);
+    for (TableTest* handler : {&wanted, &made})
+      for (const Setting& setting : settings) handler->set(setting.name, setting.text);
+    std::vector<Point> points(30);
+    Below below(4);
+    for (int tick = 0; tick < 5; ++tick) {
+      move_points(points, below, false);
+      if (tick == 3) made.reset(), wanted.reset();
+      for (TableTest* handler : {&wanted, &made})
+        handler->input("points", testing::records<Point>(points).at(70 + tick, 20));
+      scratch.assign(1 << 16, 0xDBDBDBDBDBDBDBDBu);
+      const Result one = wanted.tick(), other = made.tick();
+      REQUIRE_MESSAGE(other.ok(), other.error);
+      const std::span<const Link> a = one.records<Link>("links"), b = other.records<Link>("links");
+      REQUIRE(a.size() == b.size());
+      CHECK(std::memcmp(a.data(), b.data(), a.size_bytes()) == 0);
+      CHECK(other.value("links").header().pts_ns == 70 + tick);
+    }
+  }
+  mr_handler_type lines = builtin("marks.lines");
+  gpu_body = lines.process_cuda;
+  lines.process = &run_gpu_body;
+  TableTest wanted(builtin("marks.lines"), {{"width", "3"}, {"length_max", "90"}}),
+      made(lines, {{"width", "3"}, {"length_max", "90"}});
+  std::vector<Point> points(3);
+  points[1].x = points[2].y = 50;
+  const std::vector<Link> links = {{0, 1, 4, 2, 50, 0.5f}, {1, 2, -1, -1, 70, 1}};
+  for (TableTest* handler : {&wanted, &made}) {
+    handler->input("links", testing::records<Link>(links));
+    handler->input("points", testing::records<Point>(points));
+  }
+  const Result one = wanted.tick(), other = made.tick();
+  REQUIRE_MESSAGE(other.ok(), other.error);
+  const std::span<const Mark> a = one.records<Mark>("marks"), b = other.records<Mark>("marks");
+  REQUIRE(a.size() == b.size());
+  CHECK(std::memcmp(a.data(), b.data(), a.size_bytes()) == 0);
 }
 
 TEST_CASE("the GPU body of draw.waveform asks for the monitor that the CPU's paints") {

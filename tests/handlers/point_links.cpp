@@ -6,13 +6,12 @@
 #include <cmath>
 #include <limits>
 #include <map>
-#include <random>
 #include <set>
 #include <string>
 #include <vector>
 
 #include "builtin.h"
-#include "handlers/points/link_graph.h"
+#include "linking.h"
 #include "tests/part.h"
 
 using namespace millrace;
@@ -42,11 +41,10 @@ std::vector<Point> at(std::initializer_list<Place> places, bool have_ids = true)
   return points;
 }
 
-std::vector<Link> links_of(LinkGraph& graph, const std::vector<Point>& points) {
-  uint64_t left_out = 0;
-  const std::span<const Link> links = graph.step(points, 1'000'000, left_out);
-  CHECK(left_out == 0);
-  return {links.begin(), links.end()};
+std::vector<Link> links_of(Linking& graph, const std::vector<Point>& points) {
+  const std::vector<Link> links = graph.step(points);
+  CHECK(graph.left_out == 0);
+  return links;
 }
 
 // "01 02": the ends of the links in their order.
@@ -56,7 +54,7 @@ std::string ends(const std::vector<Link>& links) {
   return text;
 }
 std::string joined(const std::vector<Point>& points, const LinkRule& rule) {
-  LinkGraph graph(rule);
+  Linking graph(rule);
   return ends(links_of(graph, points));
 }
 
@@ -164,7 +162,7 @@ TEST_CASE("a pair that was linked counts as nearer, as much as the hysteresis sa
   for (const auto& [hysteresis, wanted] : {std::pair{0.0, "01 12 23"}, {0.05, "01 12 23"}, {0.12, "01 23"}}) {
     LinkRule rule = rule_of(1);
     rule.hysteresis = hysteresis;
-    LinkGraph graph(rule);
+    Linking graph(rule);
     CHECK(ends(links_of(graph, first)) == "01 23");
     CHECK(ends(links_of(graph, then)) == wanted);
     graph.forget();
@@ -172,7 +170,7 @@ TEST_CASE("a pair that was linked counts as nearer, as much as the hysteresis sa
   }
   LinkRule rule = rule_of(1);
   rule.hysteresis = 0.12;
-  LinkGraph graph(rule);
+  Linking graph(rule);
   std::vector<Point> without = first, later = then;
   for (std::vector<Point>* points : {&without, &later})
     for (Point& point : *points) point.id = -1;
@@ -184,7 +182,7 @@ TEST_CASE("a link lives up by its gain and fades when it is linked no more") {
   LinkRule rule = rule_of(1);
   rule.gain = 0.25f;
   rule.fade = 0.7f;
-  LinkGraph graph(rule);
+  Linking graph(rule);
   const std::vector<Point> near = at({{0, 0}, {1, 0}, {50, 0}, {51, 0}}), far = at({{0, 0}, {50, 1}, {50, 0}, {1, 0}});
   for (const float life : {0.25f, 0.5f, 0.75f, 1.0f, 1.0f}) {
     const std::vector<Link> links = links_of(graph, near);
@@ -206,7 +204,7 @@ TEST_CASE("a link lives up by its gain and fades when it is linked no more") {
 TEST_CASE("a point that has gone takes its links with it, and the first of several with one id has the past") {
   LinkRule rule = rule_of(1);
   rule.fade = 0.9f;
-  LinkGraph graph(rule);
+  Linking graph(rule);
   links_of(graph, at({{0, 0}, {1, 0}, {50, 0}, {51, 0}}));
   std::vector<Point> fewer = at({{0, 0}, {30, 0}, {31, 0}});
   fewer[1].id = 2;
@@ -220,23 +218,15 @@ TEST_CASE("a point that has gone takes its links with it, and the first of sever
 }
 
 TEST_CASE("links of random points are those of a slow program, tick after tick") {
-  std::mt19937 random(11);
-  const auto below = [&](uint32_t most) { return static_cast<uint32_t>(random() % most); };
-  for (int64_t n = 0; n < test::part_of(2'000); ++n) {
+  Below below(11);
+  for (int64_t n = 0; n < test::part_of(10'000); ++n) {
     CAPTURE(n);
-    LinkRule rule = rule_of(1 + below(5), below(3) == 0 ? 20 : 0, below(2) == 0, below(3) == 0 ? 1 + below(4) : 0);
-    rule.hysteresis = below(2) * 0.3;
-    rule.radius = below(3) == 0 ? 40 : 0;
-    LinkGraph graph(rule);
+    const LinkRule rule = any_rule(below, false);
+    Linking graph(rule);
     std::set<std::pair<int64_t, int64_t>> before;
     std::vector<Point> points(below(40));
     for (int tick = 0; tick < 3; ++tick) {
-      for (Point& point : points) {
-        point.x = static_cast<float>(below(100)); // whole numbers, so that distances tie
-        point.y = static_cast<float>(below(n % 2 ? 100 : 10));
-        point.id = below(8) == 0 ? -1 : below(60);
-        if (below(20) == 0) point.x = kNaN;
-      }
+      move_points(points, below, n % 2 == 0);
       const std::vector<Link> links = links_of(graph, points);
       std::vector<std::pair<int32_t, int32_t>> found;
       for (const Link& link : links) found.emplace_back(link.a, link.b);

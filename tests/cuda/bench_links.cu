@@ -1,0 +1,129 @@
+// Device time of points.links beside libtorch's distances and its choice of the nearest.
+#include <cuda_runtime.h>
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "bench.h"
+#include "handlers/gpu/link_kernels.h"
+#include "handlers/gpu/link_work.h"
+#include "handlers/test/moving_points.h"
+#include "replays.h"
+#include "torch_module.h"
+
+namespace millrace::test {
+namespace {
+
+using namespace handlers;
+
+// Points of test.points over a picture of 3840 × 2160, resident, and what points.links has of a device.
+class LinkSet {
+ public:
+  LinkSet(const LinkRule& rule, uint32_t count)
+      : rule_(rule),
+        count_(count),
+        most_(static_cast<uint32_t>(std::min<uint64_t>(most_links(count, rule.k), 65'536))),
+        slots_(PlaceTable::slots_for(count)),
+        points_(count * sizeof(Point)),
+        size_(count),
+        turn_(sizeof(LinkTurn)),
+        sums_(gpu::pair_blocks(count, rule.k) * sizeof(uint64_t)),
+        table_(slots_ * sizeof(uint64_t)),
+        past_(2ull * most_ * sizeof(PastLink)),
+        scratch_(gpu::lay_out_work(nullptr, rule, count, most_).bytes),
+        links_(most_ * sizeof(Link)),
+        made_(0) {
+    for (GpuBytes* state : {&turn_, &sums_, &table_, &past_}) state->fill(0);
+    std::vector<Point> points;
+    for (uint32_t p = 0; p < count; ++p) points.push_back(point_at({3840, 2160, 1}, 0, p));
+    points_.upload(points.data());
+  }
+  const char* launch(cudaStream_t stream) const {
+    const gpu::LinkState state{reinterpret_cast<LinkTurn*>(turn_.data()), reinterpret_cast<uint64_t*>(sums_.data()),
+                               reinterpret_cast<uint64_t*>(table_.data()), static_cast<uint32_t>(slots_ - 1),
+                               rule_.remembers() ? reinterpret_cast<PastLink*>(past_.data()) : nullptr};
+    return gpu::link_kernels().join(stream, {reinterpret_cast<const Point*>(points_.data()), size_.get(), count_},
+                                    rule_, state, scratch_.data(), most_,
+                                    {reinterpret_cast<Link*>(links_.data()), const_cast<uint64_t*>(made_.get())});
+  }
+
+ private:
+  LinkRule rule_;
+  uint32_t count_, most_;
+  uint64_t slots_;
+  GpuBytes points_;
+  GpuValue<uint64_t> size_;
+  GpuBytes turn_, sums_, table_, past_, scratch_, links_;
+  GpuValue<uint64_t> made_;
+};
+
+// The times of libtorch's graph, the shortest first.
+std::vector<double> times_of_torch(uint32_t count, uint32_t k) {
+  std::vector<float> places;
+  for (uint32_t p = 0; p < count; ++p) {
+    const Point point = point_at({3840, 2160, 1}, 0, p);
+    places.insert(places.end(), {point.x, point.y});
+  }
+  GpuBytes on_device(places.size() * sizeof(float));
+  on_device.upload(places.data());
+  const auto stream = static_cast<cudaStream_t>(torch().stream(0));
+  void* const graph =
+      torch().nearest(reinterpret_cast<const float*>(on_device.data()), static_cast<int>(count), static_cast<int>(k));
+  cudaEvent_t begin, end;
+  checked(cudaEventCreate(&begin), "cudaEventCreate");
+  checked(cudaEventCreate(&end), "cudaEventCreate");
+  std::vector<double> times;
+  for (uint32_t n = 0; n < kWarmUp + kReplays; ++n) {
+    float ms = 0;
+    checked(cudaEventRecord(begin, stream), "cudaEventRecord");
+    torch().launch(graph);
+    checked(cudaEventRecord(end, stream), "cudaEventRecord");
+    checked(cudaEventSynchronize(end), "cudaEventSynchronize");
+    checked(cudaEventElapsedTime(&ms, begin, end), "cudaEventElapsedTime");
+    if (n >= kWarmUp) times.push_back(1000.0 * ms);
+  }
+  std::sort(times.begin(), times.end());
+  return times;
+}
+
+void time_links(const char* name, const char* goal, uint32_t count, const LinkRule& rule, bool beside_torch) {
+  const LinkSet set(rule, count);
+  const Launch launch = [&](cudaStream_t stream, size_t) { return set.launch(stream); };
+  const double more = marginal_us(launch, 1);
+  const std::vector<double> one = times_of_one(launch);
+  const double median_one = one[one.size() / 2];
+  std::string rival = "", times = "";
+  if (beside_torch && torch().why_not.empty()) {
+    const std::vector<double> all = times_of_torch(count, rule.k);
+    char text[64];
+    std::snprintf(text, sizeof text, "%.1f / %.1f", all[all.size() / 2], all[all.size() * 99 / 100]);
+    rival = text;
+    std::snprintf(text, sizeof text, "%.1f", all[all.size() / 2] / median_one);
+    times = text;
+  }
+  row("| %s | %.1f | %.1f / %.1f | %s | %s | %s |", name, more, median_one, one[one.size() * 99 / 100], rival.c_str(),
+      times.c_str(), goal);
+}
+
+} // namespace
+
+void bench_links() {
+  row("\n### links: points.links of resident points, in a captured graph, µs; medians of %u\n", kReplays);
+  row("| work | one more launch | a graph of one, p50 / p99 | torch.cdist and topk, p50 / p99 | times | goal, µs |");
+  row("|---|---|---|---|---|---|");
+  checked(cudaSetDevice(0), "cudaSetDevice");
+  if (!torch().why_not.empty()) std::fprintf(stderr, "gpu_bench: libtorch: %s\n", torch().why_not.c_str());
+  const LinkRule plain{.k = 5};
+  time_links("1,000 points, k = 5", "8", 1'000, plain, true);
+  time_links("5,000 points, k = 5", "20", 5'000, plain, true);
+  time_links("16,384 points, k = 5", "", 16'384, plain, false);
+  time_links("1,000 points, k = 1", "", 1'000, LinkRule{}, false);
+  time_links("5,000 points, k = 32", "", 5'000, LinkRule{.k = 32}, false);
+  const LinkRule remembers{.k = 5, .hysteresis = 0.3, .gain = 0.2f, .fade = 0.8f};
+  time_links("1,000 points, k = 5, hysteresis and fade", "", 1'000, remembers, false);
+  time_links("5,000 points, k = 5, hysteresis and fade", "", 5'000, remembers, false);
+  time_links("5,000 points, k = 5, at most 3 links each", "", 5'000, LinkRule{.k = 5, .degree_max = 3}, false);
+}
+
+} // namespace millrace::test
