@@ -1,8 +1,8 @@
 // Kernels of points.links.
 //
-// A warp looks for the nearest of up to four points. Its lanes go through all points, 32 at a time, and each of the
-// four has a list of its nearest that lies across the lanes, the best first. A candidate that is not worse than the
-// last of the list is inserted, which happens seldom. Then one thread for each pair of a point and one of its nearest
+// Each block has all points in shared memory, or 6,144 at a time, sorted into cells of a few. A warp looks for the
+// nearest of up to four points, in the cells around each, and further away only if there may be nearer ones. The list
+// of the nearest lies across its lanes, the best first. Then one thread for each pair of a point and one of its nearest
 // decides if it is a link that this point owns. The blocks add up how many come before theirs, so the links lie in the
 // order of the rule.
 //
@@ -113,32 +113,215 @@ __global__ void recall_links(const __grid_constant__ Joining on) {
 // ---- the nearest --------------------------------------------------------------------------------------------------
 
 constexpr uint32_t kTilePoints = 6'144; // in shared memory
-constexpr uint32_t kStep = 4;           // candidates of a lane at a time
-constexpr uint32_t kWarpsMax = 32;      // in a block
+constexpr int32_t kCellsAcross = 64;    // at most, both ways
+constexpr uint32_t kCellsMax = kCellsAcross * kCellsAcross;
+constexpr uint32_t kWarpsMax = 32; // in a block
+constexpr uint32_t kAtOnce = 4;    // points of a thread that are loaded together
+constexpr float kFar = 1e15f;      // points that are so far away get one cell together
+
+// Scores are compared by their bits. They are not negative, so the order is that of the numbers, and NaN is behind all.
+constexpr uint32_t kInfinite = 0x7f800000, kNoScore = kInfinite + 1, kUsed = UINT32_MAX;
+static_assert(kUsed > kNoScore);
+
+// A side of the cells of a tile: where they begin, and how long they are.
+struct Cells {
+  float begin, side, per_unit;
+  int32_t count;
+
+  // The cell of a place; one that is outside belongs to the first or the last. It rises with the place.
+  __device__ int32_t cell(float place) const {
+    return min(max(static_cast<int32_t>((place - begin) * per_unit), 0), count - 1);
+  }
+  // No point of a cell before `first` or behind `last` is nearer to this place, along this side. Infinite if there are
+  // no such cells.
+  __device__ float gap(float place, int32_t first, int32_t last) const {
+    if (first <= 0 && last >= count - 1) return INFINITY;
+    const float slack = 4e-6f * (fabsf(begin) + fabsf(place) + side * static_cast<float>(count));
+    const float low = first <= 0 ? INFINITY : place - (begin + static_cast<float>(first) * side);
+    const float high = last >= count - 1 ? INFINITY : begin + static_cast<float>(last + 1) * side - place;
+    return fmaxf(fminf(low, high) - slack, 0);
+  }
+};
+
+// Some of the points, in shared memory, in cells that have a few of them each.
+struct Tile {
+  float2* places;  // NaN for those that cannot be joined
+  uint16_t* order; // points of the tile, cell by cell
+  uint32_t* ends;  // by cell, the end of its points in `order`; the next one begins there
+  uint32_t begin;  // the first point
+  Cells across, down;
+
+  __device__ uint32_t begin_of(int32_t column, int32_t row) const {
+    const int32_t cell = row * across.count + column;
+    return cell > 0 ? ends[cell - 1] : 0;
+  }
+  __device__ uint32_t end_of(int32_t column, int32_t row) const { return ends[row * across.count + column]; }
+
+  static unsigned bytes(uint32_t points) {
+    return points * static_cast<unsigned>(sizeof(float2) + sizeof(uint16_t)) +
+           kCellsMax * static_cast<unsigned>(sizeof(uint32_t));
+  }
+};
+
+// The bits of a number in an order that unsigned integers have, and back.
+__device__ uint32_t ordered(float number) {
+  const uint32_t bits = __float_as_uint(number);
+  return bits >> 31 ? ~bits : bits | 0x80000000u;
+}
+__device__ float from_ordered(uint32_t bits) { return __uint_as_float(bits >> 31 ? bits & 0x7fffffffu : ~bits); }
+
+// Cells between two places, about as long as `side`.
+__device__ Cells cells_between(float low, float high, float side) {
+  const float length = high - low;
+  Cells cells{low, length, 0, 1};
+  if (!(length > 0 && length < kFar && fabsf(low) < kFar && side > 0)) return cells;
+  cells.count = static_cast<int32_t>(fminf(__fdividef(length, side), static_cast<float>(kCellsAcross - 1))) + 1;
+  cells.side = __fdividef(length, static_cast<float>(cells.count)); // these are not quite exact, and need not be
+  cells.per_unit = __fdividef(static_cast<float>(cells.count), length);
+  return cells;
+}
+
+// The sum of a number over all threads before this one, and over all. All threads of a block call it.
+__device__ uint32_t sum_before(uint32_t number, uint32_t& all) {
+  __shared__ uint32_t of_warp[kWarpsMax];
+  const uint32_t lane = threadIdx.x % 32, warp = threadIdx.x / 32, warps = blockDim.x / 32;
+  uint32_t sum = number;
+  for (uint32_t step = 1; step < 32; step *= 2) {
+    const uint32_t left = __shfl_up_sync(kAllLanes, sum, step);
+    if (lane >= step) sum += left;
+  }
+  if (lane == 31) of_warp[warp] = sum;
+  __syncthreads();
+  const uint32_t of_lane = lane < warps ? of_warp[lane] : 0;
+  all = __reduce_add_sync(kAllLanes, of_lane);
+  return __reduce_add_sync(kAllLanes, lane < warp ? of_lane : 0) + sum - number;
+}
+
+// Loads points from `begin` on, and sorts them into cells of about `of_cell` points. All threads of a block call it.
+__device__ void fill_tile(const DeviceList<Point>& points, uint32_t begin, uint32_t size, float of_cell, Tile& tile) {
+  __shared__ uint32_t low_x, low_y, high_x, high_y;
+  const uint32_t lane = threadIdx.x % 32;
+  __syncthreads(); // all are done with the tile before
+  if (threadIdx.x == 0) low_x = low_y = UINT32_MAX, high_x = high_y = 0;
+  const float cells = static_cast<float>(size) / of_cell;
+  const uint32_t cells_most = min(kCellsMax, static_cast<uint32_t>(cells) + 2 * kCellsAcross + 1);
+  for (uint32_t cell = threadIdx.x; cell < cells_most; cell += blockDim.x) tile.ends[cell] = 0;
+  __syncthreads();
+  tile.begin = begin;
+  uint32_t low[2] = {UINT32_MAX, UINT32_MAX}, high[2] = {0, 0};
+  for (uint32_t t = threadIdx.x; t < size; t += kAtOnce * blockDim.x) {
+    float2 places[kAtOnce];
+    MR_UNROLL
+    for (uint32_t n = 0; n < kAtOnce; ++n)
+      if (t + n * blockDim.x < size)
+        places[n] = *reinterpret_cast<const float2*>(&points.records[begin + t + n * blockDim.x].x);
+    MR_UNROLL
+    for (uint32_t n = 0; n < kAtOnce; ++n) {
+      if (t + n * blockDim.x >= size) break;
+      if (isfinite(places[n].x) && isfinite(places[n].y)) {
+        low[0] = min(low[0], ordered(places[n].x)), high[0] = max(high[0], ordered(places[n].x));
+        low[1] = min(low[1], ordered(places[n].y)), high[1] = max(high[1], ordered(places[n].y));
+      } else {
+        places[n] = {NAN, NAN};
+      }
+      tile.places[t + n * blockDim.x] = places[n];
+    }
+  }
+  for (uint32_t side = 0; side < 2; ++side) {
+    low[side] = __reduce_min_sync(kAllLanes, low[side]);
+    high[side] = __reduce_max_sync(kAllLanes, high[side]);
+  }
+  if (lane == 0) {
+    atomicMin(&low_x, low[0]), atomicMax(&high_x, high[0]);
+    atomicMin(&low_y, low[1]), atomicMax(&high_y, high[1]);
+  }
+  __syncthreads();
+  const float left = from_ordered(low_x), right = from_ordered(high_x); // NaN if there is no point
+  const float top = from_ordered(low_y), bottom = from_ordered(high_y);
+  const float width = right - left, height = bottom - top, area = width * height;
+  const float side = area > 0 ? __frsqrt_rn(__fdividef(cells, area)) : __fdividef(fmaxf(width, height), cells);
+  tile.across = cells_between(left, right, side);
+  tile.down = cells_between(top, bottom, side);
+  const auto cell_of = [&](float2 place) {
+    return tile.down.cell(place.y) * tile.across.count + tile.across.cell(place.x);
+  };
+  // Calls use(first point, cells) for the points of this thread, a few at a time: every blockDim-th. -1: no point.
+  const auto each_point = [&](const auto& use) {
+    for (uint32_t t = threadIdx.x; t < size; t += kAtOnce * blockDim.x) {
+      int32_t cells_of[kAtOnce];
+      MR_UNROLL
+      for (uint32_t n = 0; n < kAtOnce; ++n) {
+        const uint32_t point = t + n * blockDim.x;
+        const float2 place = point < size ? tile.places[point] : float2{NAN, NAN};
+        cells_of[n] = place.x == place.x ? cell_of(place) : -1;
+      }
+      use(t, cells_of);
+    }
+  };
+  each_point([&](uint32_t, const int32_t(&cells_of)[kAtOnce]) {
+    MR_UNROLL
+    for (uint32_t n = 0; n < kAtOnce; ++n)
+      if (cells_of[n] >= 0) atomicAdd(&tile.ends[cells_of[n]], 1u);
+  });
+  __syncthreads();
+  const auto used = static_cast<uint32_t>(tile.across.count * tile.down.count);
+  const uint32_t each = (used + blockDim.x - 1) / blockDim.x, first = min(threadIdx.x * each, used);
+  const uint32_t last = min(first + each, used);
+  uint32_t own = 0, all = 0;
+  for (uint32_t cell = first; cell < last; ++cell) own += tile.ends[cell];
+  uint32_t at = sum_before(own, all);
+  for (uint32_t cell = first; cell < last; ++cell) { // where it begins; it ends there once its points are in
+    const uint32_t count = tile.ends[cell];
+    tile.ends[cell] = at;
+    at += count;
+  }
+  __syncthreads();
+  each_point([&](uint32_t t, const int32_t(&cells_of)[kAtOnce]) {
+    uint32_t places[kAtOnce];
+    MR_UNROLL
+    for (uint32_t n = 0; n < kAtOnce; ++n)
+      if (cells_of[n] >= 0) places[n] = atomicAdd(&tile.ends[cells_of[n]], 1u);
+    MR_UNROLL
+    for (uint32_t n = 0; n < kAtOnce; ++n)
+      if (cells_of[n] >= 0) tile.order[places[n]] = static_cast<uint16_t>(t + n * blockDim.x);
+  });
+  __syncthreads();
+}
 
 // The nearest of one point, the best in lane 0. All lanes of a warp have it.
 struct Nearest {
   float x, y;     // the point; NaN if it cannot be joined
-  float limit;    // a candidate with a larger score is none of the nearest
-  float score;    // this lane's; infinite if there is none
+  uint32_t limit; // a candidate with a larger score is none of the nearest
+  uint32_t score; // this lane's; kNoScore
   uint32_t other; // this lane's; kNone
 };
 
-// Puts a candidate into its place, if it is one of the nearest k and not in the list yet.
+__device__ Nearest begin_list(const Joining& on, uint32_t point, uint32_t count) {
+  const float radius = on.rule.radius;
+  Nearest list{NAN, NAN, kInfinite, kNoScore, kNone};
+  if (radius > 0) list.limit = __float_as_uint(rounded_product(radius, radius));
+  if (point >= count || !is_joinable(on.points.records[point])) return list;
+  list.x = on.points.records[point].x;
+  list.y = on.points.records[point].y;
+  return list;
+}
+
+// Puts a candidate into its place. False if it is none of the nearest k, so that those behind it are not either.
 template <bool kRemembers>
-__device__ void insert(Nearest& list, uint32_t k, float score, uint32_t other) {
+__device__ bool insert(Nearest& list, uint32_t k, uint32_t score, uint32_t other) {
   const uint32_t lane = threadIdx.x % 32;
   const bool before = list.score < score || (list.score == score && list.other < other);
   const uint32_t place = __popc(__ballot_sync(kAllLanes, before));
-  if (place >= k) return;
-  if (kRemembers && __any_sync(kAllLanes, list.other == other)) return; // it was linked, and has a better score
-  const float moved_score = __shfl_up_sync(kAllLanes, list.score, 1);
+  if (place >= k) return false;
+  if (kRemembers && __any_sync(kAllLanes, list.other == other)) return true; // it was linked, and has a better score
+  const uint32_t moved_score = __shfl_up_sync(kAllLanes, list.score, 1);
   const uint32_t moved_other = __shfl_up_sync(kAllLanes, list.other, 1);
   if (lane >= place) {
     list.score = lane == place ? score : moved_score;
     list.other = lane == place ? other : moved_other;
   }
-  list.limit = fminf(list.limit, __shfl_sync(kAllLanes, list.score, static_cast<int>(k - 1)));
+  list.limit = min(list.limit, __shfl_sync(kAllLanes, list.score, static_cast<int>(k - 1)));
+  return true;
 }
 
 // The scores of partners of the tick before come first: they are better than what the search below finds of them.
@@ -148,86 +331,125 @@ __device__ void insert_partners(const Joining& on, uint32_t point, Nearest& list
     const uint32_t other = on.work.past[end].other;
     if (!past_list(on, on.work.counts->before)[end / 2].is_linked) continue;
     const Point there = on.points.records[other];
-    const float score = rounded_product(squared_distance(here, there), on.ratio);
-    if (!(score <= list.limit) || (!on.rule.delta_after && on.too_high(here, there))) continue;
-    insert<true>(list, on.rule.k, score, other);
+    if (!on.rule.delta_after && on.too_high(here, there)) continue;
+    const uint32_t score = __float_as_uint(rounded_product(squared_distance(here, there), on.ratio));
+    if (score <= list.limit) insert<true>(list, on.rule.k, score, other);
   }
 }
 
-// The score of a candidate without a past; NaN if it is none.
-template <bool kBefore>
-__device__ float score_of(const Nearest& list, float2 candidate, float delta_y_max) {
-  const float dy = list.y - candidate.y;
-  const float squared = squared_distance(list.x - candidate.x, dy);
-  return !kBefore || fabsf(dy) <= delta_y_max ? squared : NAN;
-}
+// The search of one point in one tile. All lanes of a warp call its functions together.
+template <bool kBefore, bool kRemembers>
+struct Search {
+  const Joining& on;
+  const Tile& tile;
+  const uint32_t point;
+  Nearest& list;
 
-// A warp has kPoints points. kBefore: a limit of the height removes candidates.
+  // Looks at cells around the point's own, and further away as long as there may be anything nearer.
+  __device__ void run() {
+    const int32_t column = tile.across.cell(list.x), row = tile.down.cell(list.y);
+    look_at_rows(column - 1, column + 1, row - 1);
+    for (int32_t reach = 1;; ++reach) {
+      const float gap = fminf(tile.across.gap(list.x, column - reach, column + reach),
+                              tile.down.gap(list.y, row - reach, row + reach));
+      if (gap == INFINITY || __uint_as_float(list.limit) < gap * gap * (1 - 1e-6f)) return;
+      const int32_t next = reach + 1;
+      for (int32_t beside = row - next; beside <= row + next; ++beside) {
+        if (beside < 0 || beside >= tile.down.count) continue;
+        if (beside == row - next || beside == row + next) {
+          look_at_row(column - next, column + next, beside);
+        } else {
+          look_at_row(column - next, column - next, beside);
+          look_at_row(column + next, column + next, beside);
+        }
+      }
+    }
+  }
+
+ private:
+  // Three rows at a time, since a row of three cells has fewer points than a warp has lanes.
+  __device__ void look_at_rows(int32_t left, int32_t right, int32_t top) {
+    left = max(left, 0);
+    right = min(right, tile.across.count - 1);
+    uint32_t begins[3], ends[3]; // of the rows, and where they end if they lie one after the other
+    uint32_t all = 0;
+    MR_UNROLL
+    for (int32_t r = 0; r < 3; ++r) {
+      const bool is_row = top + r >= 0 && top + r < tile.down.count;
+      begins[r] = is_row ? tile.begin_of(left, top + r) : 0;
+      all += is_row ? tile.end_of(right, top + r) - begins[r] : 0;
+      ends[r] = all;
+    }
+    for (uint32_t i = threadIdx.x % 32; i - threadIdx.x % 32 < all; i += 32) {
+      const uint32_t at = i < ends[0] ? begins[0] + i : i < ends[1] ? begins[1] + i - ends[0] : begins[2] + i - ends[1];
+      look_at(at, i < all);
+    }
+  }
+  __device__ void look_at_row(int32_t left, int32_t right, int32_t row) {
+    if (left >= tile.across.count || right < 0) return;
+    const uint32_t end = tile.end_of(min(right, tile.across.count - 1), row);
+    for (uint32_t at = tile.begin_of(max(left, 0), row); at < end; at += 32)
+      look_at(at + threadIdx.x % 32, at + threadIdx.x % 32 < end);
+  }
+
+  // Each lane has one candidate. Takes the best of them, one after the other, as long as they are among the nearest.
+  __device__ void look_at(uint32_t at, bool is_there) {
+    uint32_t score = kUsed, other = kNone;
+    if (is_there) {
+      const uint32_t of_tile = tile.order[at];
+      const float2 place = tile.places[of_tile];
+      const float dy = list.y - place.y;
+      other = tile.begin + of_tile;
+      if (other != point && (!kBefore || fabsf(dy) <= on.rule.delta_y_max))
+        score = __float_as_uint(squared_distance(list.x - place.x, dy));
+    }
+    for (;;) {
+      const uint32_t best = __reduce_min_sync(kAllLanes, score);
+      if (best > list.limit) return;
+      const uint32_t first = __reduce_min_sync(kAllLanes, score == best ? other : kNone);
+      if (other == first) score = kUsed;
+      if (!insert<kRemembers>(list, on.rule.k, best, first)) return;
+    }
+  }
+};
+
+// The blocks from `searching` on put the points into the table of places, the others search. A warp has kPoints points.
+// kBefore: a limit of the height removes candidates.
 template <uint32_t kPoints, bool kBefore, bool kRemembers>
-__global__ void __launch_bounds__(kWarpsMax * 32) find_nearest(const __grid_constant__ Joining on) {
+__global__ void __launch_bounds__(kWarpsMax * 32) find_nearest(const __grid_constant__ Joining on, uint32_t searching) {
   await_inputs();
-  __shared__ float2 tile[kTilePoints];
+  extern __shared__ float2 shared[];
   const uint32_t count = on.points.size(), lane = threadIdx.x % 32, k = on.rule.k;
+  if (blockIdx.x >= searching) {
+    const uint32_t point = thread_of_grid() - searching * blockDim.x;
+    if (point == 0) begin_turn(on);
+    if (point < count) insert_place(on, point);
+    return;
+  }
   const uint32_t first = (thread_of_grid() / 32) * kPoints;
-  if (!kRemembers && thread_of_grid() == 0) begin_turn(on);
-  if (!kRemembers)
-    for (uint32_t p = thread_of_grid(); p < count; p += gridDim.x * blockDim.x) insert_place(on, p);
   if (blockIdx.x * (blockDim.x / 32) * kPoints >= count) return;
-
+  const uint32_t tile_points = min(kTilePoints, on.points.most);
+  auto* const ends = reinterpret_cast<uint32_t*>(shared + tile_points);
+  Tile tile{shared, reinterpret_cast<uint16_t*>(ends + kCellsMax), ends};
   Nearest lists[kPoints];
   MR_UNROLL
   for (uint32_t p = 0; p < kPoints; ++p) {
-    Nearest& list = lists[p];
-    const bool is_there = first + p < count && is_joinable(on.points.records[first + p]);
-    list.x = is_there ? on.points.records[first + p].x : NAN;
-    list.y = is_there ? on.points.records[first + p].y : NAN;
-    list.limit = on.rule.radius > 0 ? rounded_product(on.rule.radius, on.rule.radius) : INFINITY;
-    list.score = INFINITY;
-    list.other = kNone;
+    lists[p] = begin_list(on, first + p, count);
     if (on.rule.degree_max > 0 && lane == 0 && first + p < count) on.work.pair_ends[first + p] = kNone;
-    if (kRemembers && is_there && on.rule.hysteresis > 0) insert_partners(on, first + p, list);
+    if (kRemembers && lists[p].x == lists[p].x && on.rule.hysteresis > 0) insert_partners(on, first + p, lists[p]);
   }
-  for (uint32_t begin = 0; begin < count; begin += kTilePoints) {
-    const uint32_t size = min(kTilePoints, count - begin);
-    const uint32_t filled = (size + 32 * kStep - 1) / (32 * kStep) * (32 * kStep);
-    __syncthreads();
-    for (uint32_t t = threadIdx.x; t < filled; t += blockDim.x) {
-      float2 place = {NAN, NAN};
-      if (t < size) place = *reinterpret_cast<const float2*>(&on.points.records[begin + t].x);
-      if (!isfinite(place.x) || !isfinite(place.y)) place = {NAN, NAN};
-      tile[t] = place;
-    }
-    __syncthreads();
-    for (uint32_t at = 0; at < filled; at += 32 * kStep) {
-      float scores[kPoints][kStep];
-      bool any = false;
-      MR_UNROLL
-      for (uint32_t s = 0; s < kStep; ++s) {
-        const float2 candidate = tile[at + s * 32 + lane];
-        MR_UNROLL
-        for (uint32_t p = 0; p < kPoints; ++p) {
-          scores[p][s] = score_of<kBefore>(lists[p], candidate, on.rule.delta_y_max);
-          any = any || scores[p][s] <= lists[p].limit;
-        }
-      }
-      if (!__any_sync(kAllLanes, any)) continue;
-      MR_UNROLL
-      for (uint32_t p = 0; p < kPoints; ++p) MR_UNROLL
-      for (uint32_t s = 0; s < kStep; ++s)
-        for (uint32_t found = __ballot_sync(kAllLanes, scores[p][s] <= lists[p].limit); found; found &= found - 1) {
-          const uint32_t from = __ffs(static_cast<int>(found)) - 1;
-          const uint32_t other = begin + at + s * 32 + from;
-          const float score = __shfl_sync(kAllLanes, scores[p][s], static_cast<int>(from));
-          if (other != first + p) insert<kRemembers>(lists[p], k, score, other);
-        }
-    }
+  for (uint32_t begin = 0; begin < count; begin += tile_points) {
+    fill_tile(on.points, begin, min(tile_points, count - begin), 0.5f * static_cast<float>(k) + 0.5f, tile);
+    MR_UNROLL
+    for (uint32_t p = 0; p < kPoints; ++p)
+      if (lists[p].x == lists[p].x) Search<kBefore, kRemembers>{on, tile, first + p, lists[p]}.run();
   }
   MR_UNROLL
   for (uint32_t p = 0; p < kPoints; ++p) {
     if (first + p >= count || lane >= k) continue;
     const size_t pair = size_t{first + p} * k + lane;
     on.work.near[pair] = lists[p].other;
-    if (on.rule.degree_max > 0) on.work.scores[pair] = lists[p].score;
+    if (on.rule.degree_max > 0) on.work.scores[pair] = __uint_as_float(lists[p].score);
   }
 }
 
@@ -240,9 +462,10 @@ __device__ bool is_owned_link(const Joining& on, uint32_t pair, uint32_t point, 
   if (on.rule.delta_after && on.too_high(on.points.records[point], on.points.records[other])) return false;
   if (other > point) return true;
   const uint32_t* const near = on.work.near + size_t{other} * on.rule.k;
-  for (uint32_t n = 0; n < on.rule.k; ++n)
-    if (near[n] == point) return false; // both have each other, and the one before owns it
-  return true;
+  bool have_each_other = false; // then the one before owns it
+#pragma unroll 4
+  for (uint32_t n = 0; n < on.rule.k; ++n) have_each_other |= near[n] == point;
+  return !have_each_other;
 }
 
 __global__ void find_pairs(const __grid_constant__ Joining on) {
@@ -319,20 +542,25 @@ __global__ void __launch_bounds__(kPairsOfBlock) give_links(const __grid_constan
   await_inputs();
   constexpr uint32_t kWarps = kPairsOfBlock / 32;
   __shared__ uint32_t of_warp[kWarps], before_of_warp[kWarps];
-  const uint32_t count = on.points.size(), k = on.rule.k, pairs = count * k;
+  const uint32_t k = on.rule.k, pair = thread_of_grid(), point = pair / k;
+  const uint32_t lane = threadIdx.x % 32, warp = threadIdx.x / 32;
+  // What may be needed is loaded before it is known if it is, since each load takes long.
+  const uint64_t turn = on.work.counts->turn;
+  uint32_t other = point < on.points.most ? on.work.near[pair] : kNone; // also beyond the list's end
+  const uint32_t count = on.points.size(), pairs = count * k;
   if (pairs == 0) {
     if (thread_of_grid() == 0 && on.rule.fade <= 0) end_list(on, 0);
     return;
   }
   if (blockIdx.x * kPairsOfBlock >= pairs) return;
-  const uint32_t pair = thread_of_grid(), point = pair / k, lane = threadIdx.x % 32, warp = threadIdx.x / 32;
-  uint32_t other = kNone;
-  bool is_link = false;
-  if (pair < pairs && on.rule.degree_max == 0) is_link = is_owned_link(on, pair, point, other);
-  if (pair < pairs && on.rule.degree_max > 0 && on.work.is_kept[pair]) {
-    is_link = true;
-    other = on.work.near[pair];
+  if (pair >= pairs) other = kNone;
+  Point one, two;
+  if (other != kNone) {
+    one = on.points.records[point];
+    two = on.points.records[other];
   }
+  bool is_link = false;
+  if (other != kNone) is_link = on.rule.degree_max > 0 ? on.work.is_kept[pair] : is_owned_link(on, pair, point, other);
   const uint32_t votes = __ballot_sync(kAllLanes, is_link);
   if (lane == 0) of_warp[warp] = __popc(votes);
   __syncthreads();
@@ -341,9 +569,21 @@ __global__ void __launch_bounds__(kPairsOfBlock) give_links(const __grid_constan
     if (w < warp) place += of_warp[w];
     in_block += of_warp[w];
   }
-  const uint64_t turn = on.work.counts->turn;
   auto* const sums = reinterpret_cast<volatile unsigned long long*>(on.state.sums);
   if (threadIdx.x == 0) sums[blockIdx.x] = turn << 32 | in_block;
+  Link link;
+  if (is_link) { // before the wait below
+    const PlaceTable places{on.state.slots, on.state.slot_mask, static_cast<uint32_t>(turn)};
+    const int64_t id = places.id_at(on.points.records, point, one.id);
+    const int64_t other_id = places.id_at(on.points.records, other, two.id);
+    const uint32_t a = min(point, other), b = max(point, other);
+    link.a = static_cast<int32_t>(a);
+    link.b = static_cast<int32_t>(b);
+    link.id_a = a == point ? id : other_id;
+    link.id_b = a == point ? other_id : id;
+    link.length = sqrtf(squared_distance(one, two));
+    link.life = risen_life(on.state.past ? take_past_life(on, a, b) : 0, on.rule.gain);
+  }
   // Blocks begin in their order, so those before this one come to give their sums.
   uint32_t before = 0;
   for (uint32_t b = threadIdx.x; b < blockIdx.x; b += kPairsOfBlock) {
@@ -352,23 +592,12 @@ __global__ void __launch_bounds__(kPairsOfBlock) give_links(const __grid_constan
     while (sum >> 32 != turn);
     before += static_cast<uint32_t>(sum);
   }
-  for (uint32_t step = 16; step > 0; step /= 2) before += __shfl_xor_sync(kAllLanes, before, static_cast<int>(step));
+  before = __reduce_add_sync(kAllLanes, before);
   if (lane == 0) before_of_warp[warp] = before;
   __syncthreads();
   before = 0;
   for (uint32_t w = 0; w < kWarps; ++w) before += before_of_warp[w];
-  if (is_link) {
-    const PlaceTable places = on.places();
-    const uint32_t a = min(point, other), b = max(point, other);
-    Link link;
-    link.a = static_cast<int32_t>(a);
-    link.b = static_cast<int32_t>(b);
-    link.id_a = places.id_at(on.points.records, a);
-    link.id_b = places.id_at(on.points.records, b);
-    link.length = sqrtf(squared_distance(on.points.records[a], on.points.records[b]));
-    link.life = risen_life(on.state.past ? take_past_life(on, a, b) : 0, on.rule.gain);
-    give(on, before + place, link, true);
-  }
+  if (is_link) give(on, before + place, link, true);
   if (threadIdx.x > 0 || (blockIdx.x + 1) * kPairsOfBlock < pairs) return; // not the last block
   on.work.counts->linked = before + in_block;
   if (on.rule.fade <= 0) end_list(on, before + in_block);
@@ -446,9 +675,15 @@ uint32_t processors() {
 template <uint32_t kPoints, bool kBefore, bool kRemembers>
 void launch_nearest(void* stream, const Joining& on) {
   const uint32_t warps = (on.points.most + kPoints - 1) / kPoints;
-  const uint32_t of_block = std::clamp((warps + processors() - 1) / processors(), 4u, kWarpsMax);
-  launch({std::max((warps + of_block - 1) / of_block, 1u), of_block * 32, 0, static_cast<cudaStream_t>(stream)},
-         find_nearest<kPoints, kBefore, kRemembers>, on);
+  // A block sorts all points, which takes as long on every processor: a few warps more share that work.
+  const uint32_t of_block = std::clamp((warps + processors() - 1) / processors(), 16u, kWarpsMax);
+  const uint32_t searching = (warps + of_block - 1) / of_block, threads = of_block * 32;
+  const uint32_t inserting = kRemembers ? 0 : std::max((on.points.most + threads - 1) / threads, 1u);
+  const unsigned shared = Tile::bytes(std::min(kTilePoints, on.points.most));
+  cudaFuncSetAttribute(find_nearest<kPoints, kBefore, kRemembers>, cudaFuncAttributeMaxDynamicSharedMemorySize,
+                       static_cast<int>(Tile::bytes(kTilePoints)));
+  launch({std::max(searching + inserting, 1u), threads, shared, static_cast<cudaStream_t>(stream)},
+         find_nearest<kPoints, kBefore, kRemembers>, on, searching);
 }
 
 template <uint32_t kPoints>

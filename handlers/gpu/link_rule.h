@@ -93,10 +93,14 @@ struct PlaceTable {
       if (points[place].id == id) return place;
     }
   }
-  // The id of a point, or -1 if it has none, or if another point with that id comes before it.
-  MR_BOTH int64_t id_at(const Point* points, uint32_t place) const {
-    const int64_t id = points[place].id;
-    return find(points, id) == place ? id : -1;
+  // `id`, that of the point at this place, or -1 if another point with that id comes before it.
+  MR_BOTH int64_t id_at(const Point* points, uint32_t place, int64_t id) const {
+    if (id < 0) return -1;
+    for (uint32_t at = first_slot(id, mask);; at = (at + 1) & mask) {
+      const uint64_t slot = slots[at];
+      if (slot == entry(place)) return id;
+      if (!holds(slot) || points[static_cast<uint32_t>(slot)].id == id) return -1;
+    }
   }
   // Called for all points of a list in their order, by one thread. (A kernel fills the table in its own way.)
   void insert(const Point* points, uint32_t place) {

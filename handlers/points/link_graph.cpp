@@ -138,8 +138,8 @@ void LinkGraph::cap_degrees() {
 void LinkGraph::live(std::span<const Point> points) {
   for (Link& link : links_) {
     const auto a = static_cast<uint32_t>(link.a), b = static_cast<uint32_t>(link.b);
-    link.id_a = places_.id_at(points.data(), a);
-    link.id_b = places_.id_at(points.data(), b);
+    link.id_a = places_.id_at(points.data(), a, points[a].id);
+    link.id_b = places_.id_at(points.data(), b, points[b].id);
     link.length = std::sqrt(squared_distance(points[a], points[b]));
     const Past* const past = past_of(a, b);
     link.life = risen_life(past ? past->life : 0, rule_.gain);
