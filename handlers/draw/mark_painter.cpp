@@ -90,11 +90,11 @@ void MarkPainter::begin(const ImageSpan& picture, const MarkStyle& style) {
 
 PaintedShape MarkPainter::prepared(const MarkShape& mark) const {
   PaintedShape shape{mark, stroke_count_};
-  if (!mark.is_box && mark.dy != 0) {
+  if (!mark.is_box() && mark.dy != 0) {
     shape.slope = mark.dx / mark.dy;
     shape.aside = mark.reach / std::fabs(mark.dy);
     shape.moves = static_cast<int32_t>(clamped(shape.slope * kRowsAhead, -1e6f, 1e6f));
-  } else if (mark.is_box && mark.dy == 0) {
+  } else if (mark.is_box() && mark.dy == 0) {
     shape.sides = stretches(shape, mark.y);
     shape.straight = mark.down + smaller(mark.corner - mark.reach, 0);
   }
@@ -113,10 +113,25 @@ uint64_t MarkPainter::add(std::span<const Mark> marks) {
     before = mark.stroke;
     const MarkShape shape = shape_of(mark, style_, picture_.width(), picture_.height());
     if (shape.area.left >= shape.area.right) continue;
-    shapes_.push_back(prepared(shape));
+    if (shape.is_curve())
+      add_pieces(shape);
+    else
+      shapes_.push_back(prepared(shape));
   }
   ++stroke_count_; // the next list's first mark is another stroke's
   return skipped;
+}
+
+// A curve is a stroke of segments.
+void MarkPainter::add_pieces(const MarkShape& curve) {
+  for (uint32_t piece = 0; piece < curve.pieces(); ++piece) {
+    MarkShape shape = piece_of(curve, piece);
+    const double end_x = double{shape.x} + shape.dx * shape.length, end_y = double{shape.y} + shape.dy * shape.length;
+    shape.area =
+        area_within(std::fmin(shape.x, end_x), std::fmin(shape.y, end_y), std::fmax(shape.x, end_x),
+                    std::fmax(shape.y, end_y), double{shape.reach} + 0.01, picture_.width(), picture_.height());
+    if (shape.area.left < shape.area.right) shapes_.push_back(prepared(shape));
+  }
 }
 
 void MarkPainter::paint() {
@@ -180,12 +195,12 @@ void MarkPainter::each_column(const PaintedShape& shape, int32_t row, const Use&
                        1);
     if (const int32_t count = columns.end - columns.begin; count >= kLongStretch) {
       const float x = static_cast<float>(columns.begin) + 0.5f;
-      if (!mark.is_box) cover_segment(mark, soft, x, y, count, line_.data());
-      if (mark.is_box && mark.has_line) cover_frame(mark, soft, x, y, count, line_.data());
+      if (!mark.is_box()) cover_segment(mark, soft, x, y, count, line_.data());
+      if (mark.is_box() && mark.has_line) cover_frame(mark, soft, x, y, count, line_.data());
       if (mark.has_fill) cover_inside(mark, x, y, count, fill_.data());
       for (int32_t i = 0; i < count; ++i)
         use(columns.begin + i, mark.has_line ? line_[i] : 0, mark.has_fill ? fill_[i] : 0);
-    } else if (mark.is_box) {
+    } else if (mark.is_box()) {
       for (int32_t x = columns.begin; x < columns.end; ++x) {
         const float distance = distance_to_box(mark, static_cast<float>(x) + 0.5f, y);
         use(x, mark.has_line ? line_coverage(mark, soft, fabsf(distance)) : 0,
@@ -262,7 +277,7 @@ Stretches MarkPainter::stretches(const PaintedShape& shape, float y) const {
     return Columns{std::max(column(left - slack), mark.area.left), std::min(column(right + slack), mark.area.right)};
   };
   Stretches found;
-  if (!mark.is_box) {
+  if (!mark.is_box()) {
     const float middle = mark.x + (y - mark.y) * shape.slope;
     found.add(mark.dy == 0 ? Columns{mark.area.left, mark.area.right}
                            : between(middle - shape.aside, middle + shape.aside));

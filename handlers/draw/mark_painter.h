@@ -62,6 +62,7 @@ class [[gnu::visibility("hidden")]] MarkPainter { // hidden like its members
 
  private:
   PaintedShape prepared(const draw::MarkShape& mark) const;
+  void add_pieces(const draw::MarkShape& curve);
   Stretches stretches(const PaintedShape& shape, float y) const;
   void activate(int32_t row);
   template <uint32_t kBytes>

@@ -20,6 +20,7 @@
 #include "handlers/gpu/kept_count.cuh"
 #include "handlers/gpu/launch.cuh"
 #include "handlers/gpu/link_work.h"
+#include "handlers/gpu/point_cells.cuh"
 
 namespace millrace::handlers::gpu {
 
@@ -112,181 +113,11 @@ __global__ void recall_links(const __grid_constant__ Joining on) {
 
 // ---- the nearest --------------------------------------------------------------------------------------------------
 
-constexpr uint32_t kTilePoints = 6'144; // in shared memory
-constexpr int32_t kCellsAcross = 64;    // at most, both ways
-constexpr uint32_t kCellsMax = kCellsAcross * kCellsAcross;
-constexpr uint32_t kWarpsMax = 32; // in a block
-constexpr uint32_t kAtOnce = 4;    // points of a thread that are loaded together
-constexpr float kFar = 1e15f;      // points that are so far away get one cell together
+constexpr uint32_t kWarpsMax = kTileWarpsMax; // in a block
 
 // Scores are compared by their bits. They are not negative, so the order is that of the numbers, and NaN is behind all.
 constexpr uint32_t kInfinite = 0x7f800000, kNoScore = kInfinite + 1, kUsed = UINT32_MAX;
 static_assert(kUsed > kNoScore);
-
-// A side of the cells of a tile: where they begin, and how long they are.
-struct Cells {
-  float begin, side, per_unit;
-  int32_t count;
-
-  // The cell of a place; one that is outside belongs to the first or the last. It rises with the place.
-  __device__ int32_t cell(float place) const {
-    return min(max(static_cast<int32_t>((place - begin) * per_unit), 0), count - 1);
-  }
-  // No point of a cell before `first` or behind `last` is nearer to this place, along this side. Infinite if there are
-  // no such cells.
-  __device__ float gap(float place, int32_t first, int32_t last) const {
-    if (first <= 0 && last >= count - 1) return INFINITY;
-    const float slack = 4e-6f * (fabsf(begin) + fabsf(place) + side * static_cast<float>(count));
-    const float low = first <= 0 ? INFINITY : place - (begin + static_cast<float>(first) * side);
-    const float high = last >= count - 1 ? INFINITY : begin + static_cast<float>(last + 1) * side - place;
-    return fmaxf(fminf(low, high) - slack, 0);
-  }
-};
-
-// Some of the points, in shared memory, in cells that have a few of them each.
-struct Tile {
-  float2* places;  // NaN for those that cannot be joined
-  uint16_t* order; // points of the tile, cell by cell
-  uint32_t* ends;  // by cell, the end of its points in `order`; the next one begins there
-  uint32_t begin;  // the first point
-  Cells across, down;
-
-  __device__ uint32_t begin_of(int32_t column, int32_t row) const {
-    const int32_t cell = row * across.count + column;
-    return cell > 0 ? ends[cell - 1] : 0;
-  }
-  __device__ uint32_t end_of(int32_t column, int32_t row) const { return ends[row * across.count + column]; }
-
-  static unsigned bytes(uint32_t points) {
-    return points * static_cast<unsigned>(sizeof(float2) + sizeof(uint16_t)) +
-           kCellsMax * static_cast<unsigned>(sizeof(uint32_t));
-  }
-};
-
-// The bits of a number in an order that unsigned integers have, and back.
-__device__ uint32_t ordered(float number) {
-  const uint32_t bits = __float_as_uint(number);
-  return bits >> 31 ? ~bits : bits | 0x80000000u;
-}
-__device__ float from_ordered(uint32_t bits) { return __uint_as_float(bits >> 31 ? bits & 0x7fffffffu : ~bits); }
-
-// Cells between two places, about as long as `side`.
-__device__ Cells cells_between(float low, float high, float side) {
-  const float length = high - low;
-  Cells cells{low, length, 0, 1};
-  if (!(length > 0 && length < kFar && fabsf(low) < kFar && side > 0)) return cells;
-  cells.count = static_cast<int32_t>(fminf(__fdividef(length, side), static_cast<float>(kCellsAcross - 1))) + 1;
-  cells.side = __fdividef(length, static_cast<float>(cells.count)); // these are not quite exact, and need not be
-  cells.per_unit = __fdividef(static_cast<float>(cells.count), length);
-  return cells;
-}
-
-// The sum of a number over all threads before this one, and over all. All threads of a block call it.
-__device__ uint32_t sum_before(uint32_t number, uint32_t& all) {
-  __shared__ uint32_t of_warp[kWarpsMax];
-  const uint32_t lane = threadIdx.x % 32, warp = threadIdx.x / 32, warps = blockDim.x / 32;
-  uint32_t sum = number;
-  for (uint32_t step = 1; step < 32; step *= 2) {
-    const uint32_t left = __shfl_up_sync(kAllLanes, sum, step);
-    if (lane >= step) sum += left;
-  }
-  if (lane == 31) of_warp[warp] = sum;
-  __syncthreads();
-  const uint32_t of_lane = lane < warps ? of_warp[lane] : 0;
-  all = __reduce_add_sync(kAllLanes, of_lane);
-  return __reduce_add_sync(kAllLanes, lane < warp ? of_lane : 0) + sum - number;
-}
-
-// Loads points from `begin` on, and sorts them into cells of about `of_cell` points. All threads of a block call it.
-__device__ void fill_tile(const DeviceList<Point>& points, uint32_t begin, uint32_t size, float of_cell, Tile& tile) {
-  __shared__ uint32_t low_x, low_y, high_x, high_y;
-  const uint32_t lane = threadIdx.x % 32;
-  __syncthreads(); // all are done with the tile before
-  if (threadIdx.x == 0) low_x = low_y = UINT32_MAX, high_x = high_y = 0;
-  const float cells = static_cast<float>(size) / of_cell;
-  const uint32_t cells_most = min(kCellsMax, static_cast<uint32_t>(cells) + 2 * kCellsAcross + 1);
-  for (uint32_t cell = threadIdx.x; cell < cells_most; cell += blockDim.x) tile.ends[cell] = 0;
-  __syncthreads();
-  tile.begin = begin;
-  uint32_t low[2] = {UINT32_MAX, UINT32_MAX}, high[2] = {0, 0};
-  for (uint32_t t = threadIdx.x; t < size; t += kAtOnce * blockDim.x) {
-    float2 places[kAtOnce];
-    MR_UNROLL
-    for (uint32_t n = 0; n < kAtOnce; ++n)
-      if (t + n * blockDim.x < size)
-        places[n] = *reinterpret_cast<const float2*>(&points.records[begin + t + n * blockDim.x].x);
-    MR_UNROLL
-    for (uint32_t n = 0; n < kAtOnce; ++n) {
-      if (t + n * blockDim.x >= size) break;
-      if (isfinite(places[n].x) && isfinite(places[n].y)) {
-        low[0] = min(low[0], ordered(places[n].x)), high[0] = max(high[0], ordered(places[n].x));
-        low[1] = min(low[1], ordered(places[n].y)), high[1] = max(high[1], ordered(places[n].y));
-      } else {
-        places[n] = {NAN, NAN};
-      }
-      tile.places[t + n * blockDim.x] = places[n];
-    }
-  }
-  for (uint32_t side = 0; side < 2; ++side) {
-    low[side] = __reduce_min_sync(kAllLanes, low[side]);
-    high[side] = __reduce_max_sync(kAllLanes, high[side]);
-  }
-  if (lane == 0) {
-    atomicMin(&low_x, low[0]), atomicMax(&high_x, high[0]);
-    atomicMin(&low_y, low[1]), atomicMax(&high_y, high[1]);
-  }
-  __syncthreads();
-  const float left = from_ordered(low_x), right = from_ordered(high_x); // NaN if there is no point
-  const float top = from_ordered(low_y), bottom = from_ordered(high_y);
-  const float width = right - left, height = bottom - top, area = width * height;
-  const float side = area > 0 ? __frsqrt_rn(__fdividef(cells, area)) : __fdividef(fmaxf(width, height), cells);
-  tile.across = cells_between(left, right, side);
-  tile.down = cells_between(top, bottom, side);
-  const auto cell_of = [&](float2 place) {
-    return tile.down.cell(place.y) * tile.across.count + tile.across.cell(place.x);
-  };
-  // Calls use(first point, cells) for the points of this thread, a few at a time: every blockDim-th. -1: no point.
-  const auto each_point = [&](const auto& use) {
-    for (uint32_t t = threadIdx.x; t < size; t += kAtOnce * blockDim.x) {
-      int32_t cells_of[kAtOnce];
-      MR_UNROLL
-      for (uint32_t n = 0; n < kAtOnce; ++n) {
-        const uint32_t point = t + n * blockDim.x;
-        const float2 place = point < size ? tile.places[point] : float2{NAN, NAN};
-        cells_of[n] = place.x == place.x ? cell_of(place) : -1;
-      }
-      use(t, cells_of);
-    }
-  };
-  each_point([&](uint32_t, const int32_t(&cells_of)[kAtOnce]) {
-    MR_UNROLL
-    for (uint32_t n = 0; n < kAtOnce; ++n)
-      if (cells_of[n] >= 0) atomicAdd(&tile.ends[cells_of[n]], 1u);
-  });
-  __syncthreads();
-  const auto used = static_cast<uint32_t>(tile.across.count * tile.down.count);
-  const uint32_t each = (used + blockDim.x - 1) / blockDim.x, first = min(threadIdx.x * each, used);
-  const uint32_t last = min(first + each, used);
-  uint32_t own = 0, all = 0;
-  for (uint32_t cell = first; cell < last; ++cell) own += tile.ends[cell];
-  uint32_t at = sum_before(own, all);
-  for (uint32_t cell = first; cell < last; ++cell) { // where it begins; it ends there once its points are in
-    const uint32_t count = tile.ends[cell];
-    tile.ends[cell] = at;
-    at += count;
-  }
-  __syncthreads();
-  each_point([&](uint32_t t, const int32_t(&cells_of)[kAtOnce]) {
-    uint32_t places[kAtOnce];
-    MR_UNROLL
-    for (uint32_t n = 0; n < kAtOnce; ++n)
-      if (cells_of[n] >= 0) places[n] = atomicAdd(&tile.ends[cells_of[n]], 1u);
-    MR_UNROLL
-    for (uint32_t n = 0; n < kAtOnce; ++n)
-      if (cells_of[n] >= 0) tile.order[places[n]] = static_cast<uint16_t>(t + n * blockDim.x);
-  });
-  __syncthreads();
-}
 
 // The nearest of one point, the best in lane 0. All lanes of a warp have it.
 struct Nearest {
@@ -371,7 +202,7 @@ struct Search {
   __device__ void look_at_rows(int32_t left, int32_t right, int32_t top) {
     left = max(left, 0);
     right = min(right, tile.across.count - 1);
-    uint32_t begins[3], ends[3]; // of the rows, and where they end if they lie one after the other
+    uint32_t begins[3], ends[3]; // begins in the tile, ends as if the rows lay one after the other
     uint32_t all = 0;
     MR_UNROLL
     for (int32_t r = 0; r < 3; ++r) {
@@ -544,7 +375,7 @@ __global__ void __launch_bounds__(kPairsOfBlock) give_links(const __grid_constan
   __shared__ uint32_t of_warp[kWarps], before_of_warp[kWarps];
   const uint32_t k = on.rule.k, pair = thread_of_grid(), point = pair / k;
   const uint32_t lane = threadIdx.x % 32, warp = threadIdx.x / 32;
-  // What may be needed is loaded before it is known if it is, since each load takes long.
+  // Loads come first, also of what may not be needed, since each takes long.
   const uint64_t turn = on.work.counts->turn;
   uint32_t other = point < on.points.most ? on.work.near[pair] : kNone; // also beyond the list's end
   const uint32_t count = on.points.size(), pairs = count * k;

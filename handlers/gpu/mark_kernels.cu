@@ -113,7 +113,7 @@ __global__ void prepare_marks(const __grid_constant__ MarkLists lists, MarkStyle
   const MarkShape shape = sound ? shape_of(mark, style, width, height) : MarkShape{};
   uint8_t stroke = 0;
   if (sound && begins_stroke(from.records, index)) stroke |= kBeginsStroke;
-  if (sound && mark.stroke < 0 && !shape.runs) stroke |= kIsAlone;
+  if (sound && mark.stroke < 0 && !shape.runs && !shape.is_curve()) stroke |= kIsAlone;
   to.shapes[first + index] = shape;
   to.areas[first + index] = shape.area;
   to.strokes[first + index] = stroke;
@@ -241,8 +241,37 @@ __device__ uint32_t keep_marks(const MarkLists& lists, const PreparedMarks& mark
 
 // ---- painting -----------------------------------------------------------------------------------------------------
 
-// The pixels of a patch that one thread has, while marks are painted onto them.
-template <uint32_t kBytes>
+// The pieces of a curve that may cover a pixel of a patch.
+struct PieceRange {
+  uint32_t first, end;
+};
+
+// A place of a piece of a curve has the piece's number beside the place of the mark.
+constexpr uint32_t kPieceShift = 19;
+static_assert(kMarksMax * kMarkListsMax <= 1u << kPieceShift);
+
+__device__ bool piece_touches(const MarkShape& piece, const PixelArea& patch) {
+  constexpr float kMiddle = 0.5f * kPatch;
+  return may_cover(piece, static_cast<float>(patch.left) + kMiddle, static_cast<float>(patch.top) + kMiddle,
+                   kPatchRadius);
+}
+
+// All threads of a warp call it.
+__device__ PieceRange pieces_in_patch(const MarkShape& curve, int32_t left, int32_t top) {
+  PieceRange range{curve.pieces(), 0};
+  for (uint32_t begin = 0; begin < curve.pieces(); begin += 32) {
+    const uint32_t piece = begin + threadIdx.x;
+    const bool touches = piece < curve.pieces() && piece_touches(piece_of(curve, piece), {left, top, 0, 0});
+    const uint32_t votes = __ballot_sync(0xffffffffu, touches);
+    if (votes == 0) continue;
+    range.first = min(range.first, begin + __ffs(static_cast<int>(votes)) - 1);
+    range.end = begin + 32 - __clz(static_cast<int>(votes));
+  }
+  return range;
+}
+
+// The pixels of a patch that one thread has, while marks are painted onto them. kCurves: some of them may be curves.
+template <uint32_t kBytes, bool kCurves>
 class PatchPixels {
  public:
   __device__ PatchPixels(const DevicePicture& picture, const PixelArea& patch, const MarkStyle& style,
@@ -276,10 +305,16 @@ class PatchPixels {
   __device__ void add(const MarkShape& mark, uint32_t place, uint32_t stroke) {
     if (stroke != stroke_) blend_last_stroke();
     stroke_ = stroke;
-    if (stroke & 1)
+    if (stroke & 1) {
       blend_alone(mark);
-    else
+    } else if (kCurves && mark.is_curve()) {
+      const PieceRange pieces = pieces_in_patch(mark, x_ - static_cast<int32_t>(threadIdx.x) % kPatch,
+                                                y_ - static_cast<int32_t>(threadIdx.x) / kPatch);
+      for (uint32_t piece = pieces.first; piece < pieces.end; ++piece)
+        take_piece(piece_of(mark, piece), place | piece << kPieceShift);
+    } else {
       take_piece(mark, place);
+    }
   }
 
   __device__ void store(const DevicePicture& picture) {
@@ -315,7 +350,7 @@ class PatchPixels {
 
   __device__ Alphas alphas_of(const MarkShape& mark, int32_t row) const {
     Alphas alphas;
-    if (!mark.is_box) {
+    if (!mark.is_box()) {
       const float line = line_coverage(mark, style_.soft, distance_to_segment(mark, middle_x_, middle_y(row)));
       alphas.line = line * mark.line_color[3];
       if (mark.runs) {
@@ -364,12 +399,19 @@ class PatchPixels {
       const Most line = line_[row], fill = fill_[row];
       line_[row].alpha = fill_[row].alpha = 0;
       if (line.alpha <= 0 && fill.alpha <= 0) continue;
-      const MarkShape &of_line = marks_.shapes[line.place], &of_fill = marks_.shapes[fill.place];
+      const MarkShape of_line = shape_at(line.place);
+      const MarkShape& of_fill = marks_.shapes[fill.place];
       float color[4] = {of_line.line_color[0], of_line.line_color[1], of_line.line_color[2], of_line.line_color[3]};
       if (of_line.runs) run_color(of_line, middle_x_, middle_y(row), color);
       blend_stroke(color, line.alpha, of_fill.fill_color, fill.alpha,
                    [&](const float* piece, float alpha) { blend(row, piece, alpha); });
     }
+  }
+
+  __device__ MarkShape shape_at(uint32_t place) const {
+    if (!kCurves) return marks_.shapes[place];
+    const MarkShape& mark = marks_.shapes[place & ((1u << kPieceShift) - 1)];
+    return mark.is_curve() ? piece_of(mark, place >> kPieceShift) : mark;
   }
 
   __device__ void blend(int32_t row, const float* color, float alpha) {
@@ -418,7 +460,31 @@ __device__ bool touches_patch(const MarkShape& mark, const PixelArea& patch) {
                                              static_cast<float>(patch.top) + kMiddle, kPatchRadius);
 }
 
+// All threads of a block call it. Each looks at a few pieces of a curve, and at the patches around each.
+__device__ void find_patches_of_pieces(const MarkShape& curve, uint32_t k, const PixelArea& tile,
+                                       TouchedPatches& touched) {
+  for (uint32_t p = thread_index(); p < curve.pieces(); p += kThreads) {
+    const MarkShape piece = piece_of(curve, p);
+    const float end_x = piece.x + piece.dx * piece.length, end_y = piece.y + piece.dy * piece.length;
+    const float reach = piece.reach + 0.5f; // to the middle of a pixel, and for rounding
+    const auto patch_at = [](float place, int32_t begin) {
+      return static_cast<int32_t>(clamped((place - static_cast<float>(begin)) / kPatch, -1, kPatchesAcross));
+    };
+    const int32_t left = max(patch_at(fminf(piece.x, end_x) - reach, tile.left), 0);
+    const int32_t right = min(patch_at(fmaxf(piece.x, end_x) + reach, tile.left), kPatchesAcross - 1);
+    const int32_t top = max(patch_at(fminf(piece.y, end_y) - reach, tile.top), 0);
+    const int32_t bottom = min(patch_at(fmaxf(piece.y, end_y) + reach, tile.top), kPatchesAcross - 1);
+    for (int32_t row = top; row <= bottom; ++row)
+      for (int32_t column = left; column <= right; ++column) {
+        const uint32_t patch = static_cast<uint32_t>(row * kPatchesAcross + column);
+        const PixelArea area = patch_of(tile, patch);
+        if (!is_empty(area) && piece_touches(piece, area)) atomicOr(&touched.marks[patch][k / 32], 1u << k % 32);
+      }
+  }
+}
+
 // All threads of a block call it. Each looks at one patch and at every fourth mark.
+template <bool kCurves>
 __device__ void find_patches(const KeptMarks& kept, uint32_t count, const PixelArea& tile, TouchedPatches& touched) {
   const uint32_t groups = (count + 31) / 32, thread = thread_index(), patch = thread % kPatches;
   for (uint32_t i = thread; i < kPatches * groups; i += kThreads) touched.marks[i % kPatches][i / kPatches] = 0;
@@ -426,7 +492,11 @@ __device__ void find_patches(const KeptMarks& kept, uint32_t count, const PixelA
   const PixelArea area = patch_of(tile, patch);
   if (!is_empty(area))
     for (uint32_t k = thread / kPatches; k < count; k += kThreads / kPatches)
-      if (touches_patch(kept.shapes[k], area)) atomicOr(&touched.marks[patch][k / 32], 1u << k % 32);
+      if (!kept.shapes[k].is_curve() && touches_patch(kept.shapes[k], area))
+        atomicOr(&touched.marks[patch][k / 32], 1u << k % 32);
+  if (kCurves)
+    for (uint32_t k = 0; k < count; ++k)
+      if (kept.shapes[k].is_curve()) find_patches_of_pieces(kept.shapes[k], k, tile, touched);
   __syncthreads();
   if (threadIdx.y == 0) { // a warp, each thread for two patches
     uint32_t before = 0;
@@ -443,8 +513,8 @@ __device__ void find_patches(const KeptMarks& kept, uint32_t count, const PixelA
 }
 
 // All threads of a warp call it. `marks` are bits of those that begin at `begin`.
-template <uint32_t kBytes>
-__device__ void add_marks(const KeptMarks& kept, uint32_t begin, uint32_t marks, PatchPixels<kBytes>& pixels) {
+template <uint32_t kBytes, bool kCurves>
+__device__ void add_marks(const KeptMarks& kept, uint32_t begin, uint32_t marks, PatchPixels<kBytes, kCurves>& pixels) {
   for (; marks != 0; marks &= marks - 1) {
     const uint32_t k = begin + __ffs(static_cast<int>(marks)) - 1;
     pixels.add(kept.shapes[k], kept.places[k], kept.strokes[k]);
@@ -459,7 +529,7 @@ __device__ __noinline__ void paint_part_by_part(const MarkLists& lists, const Pr
                                                 const DevicePicture& picture, KeptMarks& kept) {
   for (uint32_t n = threadIdx.y; n < kPatches; n += kWarps) {
     const PixelArea patch = patch_of(tile, n);
-    PatchPixels<kBytes> pixels(picture, patch, style, marks);
+    PatchPixels<kBytes, true> pixels(picture, patch, style, marks);
     for (Progress at; at.list < lists.count;) {
       __syncthreads(); // all warps are done with those that were kept before
       const uint32_t count = keep_marks<1>(lists, marks, tile, at, kept);
@@ -471,6 +541,28 @@ __device__ __noinline__ void paint_part_by_part(const MarkLists& lists, const Pr
     }
     pixels.store(picture);
   }
+}
+
+// Paints the marks that a block has kept. All its threads call it.
+template <uint32_t kBytes, bool kCurves>
+__device__ void paint_kept(const KeptMarks& kept, uint32_t count, const PreparedMarks& marks, const PixelArea& tile,
+                           const MarkStyle& style, const DevicePicture& picture, TouchedPatches& touched) {
+  find_patches<kCurves>(kept, count, tile, touched);
+  for (uint32_t n = threadIdx.y; n < touched.count; n += kWarps) {
+    const uint32_t patch = touched.patches[n];
+    PatchPixels<kBytes, kCurves> pixels(picture, patch_of(tile, patch), style, marks);
+    for (uint32_t begin = 0; begin < count; begin += 32)
+      add_marks(kept, begin, touched.marks[patch][begin / 32], pixels);
+    pixels.store(picture);
+  }
+}
+
+// A function of its own, so that tiles without curves keep their registers.
+template <uint32_t kBytes>
+__device__ __noinline__ void paint_with_curves(const KeptMarks& kept, uint32_t count, const PreparedMarks& marks,
+                                               const PixelArea& tile, const MarkStyle& style,
+                                               const DevicePicture& picture, TouchedPatches& touched) {
+  paint_kept<kBytes, true>(kept, count, marks, tile, style, picture, touched);
 }
 
 template <uint32_t kBytes>
@@ -488,14 +580,9 @@ __global__ void __launch_bounds__(kThreads, kBlocksOfProcessor)
   if (at.list < lists.count) return paint_part_by_part<kBytes>(lists, marks, tile, style, picture, kept);
   if (count == 0) return;
   __syncthreads();
-  find_patches(kept, count, tile, touched);
-  for (uint32_t n = threadIdx.y; n < touched.count; n += kWarps) {
-    const uint32_t patch = touched.patches[n];
-    PatchPixels<kBytes> pixels(picture, patch_of(tile, patch), style, marks);
-    for (uint32_t begin = 0; begin < count; begin += 32)
-      add_marks(kept, begin, touched.marks[patch][begin / 32], pixels);
-    pixels.store(picture);
-  }
+  const bool is_curve = thread_index() < count && kept.shapes[thread_index()].is_curve();
+  if (__syncthreads_or(is_curve)) return paint_with_curves<kBytes>(kept, count, marks, tile, style, picture, touched);
+  paint_kept<kBytes, false>(kept, count, marks, tile, style, picture, touched);
 }
 
 const char* paint(void* stream, const MarkLists& lists, const MarkStyle& style, const DevicePicture& picture,

@@ -157,10 +157,13 @@ MR_BOTH inline void make_dot_marks(const Point& point, uint32_t number, const Do
 struct LineStyle {
   float width;
   float length_max; // pixels, at which a line has faded; 0: none fades
+  bool curved;      // else straight
+  float offset;     // a curve's control point is so far beside the middle, by the line's length
   MarkColor color;
 };
 
-// Makes the mark of a link. It leads from the point with the lower id to the other one, or without ids from a to b.
+// Makes the mark of a link; one without length is a dot. It leads from the point with the lower id to the other one, or
+// without ids from a to b.
 MR_BOTH inline void make_line_mark(const Link& link, const Point* points, uint64_t count, const LineStyle& style,
                                    Mark& mark) {
   const auto at = [&](int32_t place) {
@@ -185,6 +188,10 @@ MR_BOTH inline void make_line_mark(const Link& link, const Point* points, uint64
   mark.at[2] = to.x;
   mark.at[3] = to.y;
   mark.width = style.width;
+  if (!style.curved || (from.x == to.x && from.y == to.y)) return;
+  mark.kind = static_cast<int32_t>(MarkKind::curve);
+  mark.at[4] = (from.x + to.x) / 2 - style.offset * (to.y - from.y);
+  mark.at[5] = (from.y + to.y) / 2 + style.offset * (to.x - from.x);
 }
 
 } // namespace millrace::handlers::draw

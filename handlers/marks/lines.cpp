@@ -20,6 +20,10 @@ opacity falls with the life of the link, and with its length if `length_max` say
 nothing is left. A link without length, or with one end that is not finite, is a dot. Without links
 or points the list is empty.
 
+With `shape: curve` lines are quadratic curves. They lead from the lower id to the higher. The
+control point lies beside the middle by `offset` plus `overshoot` times the line's length: below it
+if the line leads to the right.
+
     marks.lines name=m ! null.sink ; test.points name=p ! m.points ; p. ! points.links ! m.links
 )"[1];
 
@@ -38,7 +42,10 @@ class MarksLines final : public Handler {
     formats.out(out_).record_count_max = marks_max_;
   }
 
-  void start() override { color_style_ = color_.style(); }
+  void start() override {
+    color_style_ = color_.style();
+    curved_ = *shape_ == "curve";
+  }
 
   void process(Tick& tick, Cpu&) {
     const bool has_both = links_.present(tick) && points_.present(tick);
@@ -59,7 +66,8 @@ class MarksLines final : public Handler {
 
  private:
   draw::LineStyle style_now() const {
-    draw::LineStyle style{static_cast<float>(*width_), static_cast<float>(*length_max_), color_style_};
+    const auto offset = static_cast<float>(*offset_ + *overshoot_);
+    draw::LineStyle style{static_cast<float>(*width_), static_cast<float>(*length_max_), curved_, offset, color_style_};
     style.color.opacity = static_cast<float>(*color_.opacity);
     return style;
   }
@@ -70,8 +78,12 @@ class MarksLines final : public Handler {
   Param<double> width_{*this, "width", 1, "of a line", range(0, 1000), unit("px"), live};
   Param<double> length_max_{*this,      "length_max", 0, "of a line that has faded; 0: none fades", range(0, 100000),
                             unit("px"), live};
+  Param<std::string> shape_{*this, "shape", "straight", "of a line", choices({"straight", "curve"})};
+  Param<double> offset_{*this, "offset", 0.3, "of a curve from the middle, by its length", range(-4, 4), live};
+  Param<double> overshoot_{*this, "overshoot", 0, "more of it", range(-4, 4), live};
   MarkColorParams color_{*this};
   uint64_t links_max_ = 0, points_max_ = 0, marks_max_ = 1;
+  bool curved_ = false;
   draw::MarkColor color_style_{}; // as the run began; live parameters may have changed
 };
 

@@ -201,8 +201,18 @@ struct MarksSet {
   gpu::MarkLists lists;
 };
 
-// Boxes as those of tests/peers/marks.cpp, or lines of 400 pixels.
-std::vector<Mark> marks_to_time(size_t count, bool are_boxes, float width) {
+// Makes curves of lines, with the control points that marks.lines gives them.
+std::vector<Mark> bent(std::vector<Mark> lines) {
+  for (Mark& mark : lines) {
+    mark.kind = static_cast<int32_t>(MarkKind::curve);
+    mark.at[4] = (mark.at[0] + mark.at[2]) / 2 - 0.3f * (mark.at[3] - mark.at[1]);
+    mark.at[5] = (mark.at[1] + mark.at[3]) / 2 + 0.3f * (mark.at[2] - mark.at[0]);
+  }
+  return lines;
+}
+
+// Boxes as those of tests/peers/marks.cpp, or lines of this length.
+std::vector<Mark> marks_to_time(size_t count, bool are_boxes, float width, float length = 400) {
   std::mt19937 random(1);
   const auto any = [&](double low, double high) {
     return static_cast<float>(low + (high - low) * static_cast<double>(random()) / 4294967295.0);
@@ -212,8 +222,8 @@ std::vector<Mark> marks_to_time(size_t count, bool are_boxes, float width) {
     mark.at[0] = are_boxes ? any(130, 3700) : any(410, 3400);
     mark.at[1] = are_boxes ? any(110, 2040) : any(410, 1700);
     const float turn = any(0, 6.2831853);
-    mark.at[2] = are_boxes ? any(150, 250) : mark.at[0] + 400 * std::cos(turn);
-    mark.at[3] = are_boxes ? any(100, 200) : mark.at[1] + 400 * std::sin(turn);
+    mark.at[2] = are_boxes ? any(150, 250) : mark.at[0] + length * std::cos(turn);
+    mark.at[3] = are_boxes ? any(100, 200) : mark.at[1] + length * std::sin(turn);
     mark.kind = static_cast<int32_t>(are_boxes ? MarkKind::box : MarkKind::segment);
     mark.width = width;
     mark.roundness = are_boxes ? 0.3f : 0;
@@ -259,7 +269,9 @@ void bench_marks() {
   time_painter("1 rounded box", "", marks_to_time(1, true, 2));
   time_painter("100 rounded boxes", "25", marks_to_time(100, true, 2));
   time_painter("1,000 rounded boxes", "90", marks_to_time(1000, true, 2));
-  time_painter("500 lines of 400 pixels, 2 wide", "", marks_to_time(500, false, 2));
+  time_painter("1,000 curves of 400 pixels, 2 wide", "110", bent(marks_to_time(1000, false, 2)));
+  time_painter("1,000 curves of 100 pixels, 2 wide", "", bent(marks_to_time(1000, false, 2, 100)));
+  time_painter("500 lines of 400 pixels, 2 wide", "35", marks_to_time(500, false, 2));
   time_painter("10,000 lines of 400 pixels, 2 wide", "", marks_to_time(10'000, false, 2));
 }
 

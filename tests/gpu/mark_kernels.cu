@@ -42,6 +42,11 @@ std::vector<Mark> any_marks(uint32_t count, uint32_t width, uint32_t height, uin
     mark.roundness = any(-0.2, 1.2);
     for (float& part : mark.color) part = any(-0.1, 1.1);
     for (float& part : mark.fill) part = random() % 2 ? any(0, 1) : 0;
+    if (!is_box && random() % 2) {
+      mark.kind = static_cast<int32_t>(MarkKind::curve);
+      mark.at[4] = any(-20, width + 20);
+      mark.at[5] = any(-20, height + 20);
+    }
     if (random() % 16 == 0) mark.at[random() % 4] = std::numeric_limits<float>::quiet_NaN();
     if (random() % 16 == 0) mark.kind = 7;
   }

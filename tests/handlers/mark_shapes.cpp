@@ -29,7 +29,7 @@ MarkShape shape(const Mark& mark, const MarkStyle& style) { return shape_of(mark
 // The share of a pixel that is covered, by line or inside.
 float coverage_at(const MarkShape& mark, bool soft, int32_t x, int32_t y) {
   const float at_x = static_cast<float>(x) + 0.5f, at_y = static_cast<float>(y) + 0.5f;
-  const float distance = mark.is_box ? distance_to_box(mark, at_x, at_y) : distance_to_segment(mark, at_x, at_y);
+  const float distance = mark.is_box() ? distance_to_box(mark, at_x, at_y) : distance_to_segment(mark, at_x, at_y);
   const float line = mark.has_line ? line_coverage(mark, soft, std::fabs(distance)) : 0;
   return mark.has_fill ? std::max(line, fill_coverage(distance)) : line;
 }
@@ -169,7 +169,7 @@ TEST_CASE("marks with NaN, of an unknown kind, of negative size or beyond any pi
     CHECK_FALSE(is_sound(mark));
   }
   Mark mark = sound;
-  mark.kind = 2;
+  mark.kind = 3;
   CHECK_FALSE(is_sound(mark));
   mark = sound;
   mark.at[3] = -1;

@@ -38,6 +38,19 @@ POINTS
   paint:  { type: draw.marks, device: "DEVICE", inputs: { video: video, marks: [frames, feet] } }
   save:   { type: file.raw_writer, path: out.raw, input: paint }
 """
+# A whole frame: points that are joined, by links that remember.
+LINKED = """
+version: 1
+handlers:
+  video:  { type: test.pattern, width: 256, height: 144, format: rgba8, count: 60, pattern: gradient }
+  points: { type: test.points, points: 60, width: 256, height: 144, count: 60, device: "SOURCE" }
+  links:  { type: points.links, k: 2, hysteresis: 0.3, gain: 0.3, fade: 0.7, device: "DEVICE", input: points }
+  lines:  { type: marks.lines, shape: curve, width: 2, device: "DEVICE", inputs: { links: links, points: points } }
+  frames: { type: marks.boxes, size: radius, roundness: 0.5, device: "DEVICE", inputs: { points: points } }
+  dots:   { type: marks.dots, radius: 3, device: "DEVICE", inputs: { points: points } }
+  paint:  { type: draw.marks, device: "DEVICE", inputs: { video: video, marks: [lines, frames, dots] } }
+  save:   { type: file.raw_writer, path: out.raw, input: paint }
+"""
 MOVING = "  points: { type: test.points, points: 20, width: 256, height: 144, count: 30 }"
 SEEN_EVERY_THIRD_TICK = """\
   boxes:  { type: record.from_json, path: boxes.jsonl }
@@ -53,11 +66,12 @@ def run(folder, device):
     return (folder / "out.raw").read_bytes(), json.loads((folder / "report.json").read_text())
 
 
-def tracked(device, points):
+def tracked(device, pipeline):
     """(the pictures, the report) of a run."""
     with tempfile.TemporaryDirectory() as name:
         folder = pathlib.Path(name)
-        (folder / "p.yaml").write_text(TRACKED.replace("POINTS", points).replace("DEVICE", device))
+        source = device if device.startswith("cuda") else "cpu"  # sim runs none
+        (folder / "p.yaml").write_text(pipeline.replace("DEVICE", device).replace("SOURCE", source))
         (folder / "boxes.jsonl").write_text("".join(
             json.dumps({"tick": tick, "schema": "millrace.Box", "records": BOXES}) + "\n" for tick in range(30)))
         return run(folder, device)
@@ -116,24 +130,32 @@ class Tracked(unittest.TestCase):
     """The same graph on the CPU and on another device."""
     device = "sim:0"
 
-    def compare(self, points):
-        here, _ = tracked("cpu", points)
-        there, report = tracked(self.device, points)
-        self.assertEqual(len(here), 30 * 256 * 144 * 4)
+    def compare(self, pipeline, handlers, ticks):
+        here, _ = tracked("cpu", pipeline)
+        there, report = tracked(self.device, pipeline)
+        self.assertEqual(len(here), ticks * 256 * 144 * 4)
         self.assertEqual(len(there), len(here))
         self.assertLessEqual(max(abs(a - b) for a, b in zip(here, there)), 1)
         if self.device.startswith("cuda"):  # elsewhere the report does not count launches
-            self.assertEqual([(region["handlers"], region["launches"], region["one_by_one"])
-                              for region in report["regions"]], [(["frames", "feet", "paint"], 30, 0)])
+            self.assertEqual([(sorted(region["handlers"]), region["launches"], region["one_by_one"])
+                              for region in report["regions"]], [(sorted(handlers), ticks, 0)])
         return here
 
+    def compare_tracked(self, points):
+        return self.compare(TRACKED.replace("POINTS", points), ["frames", "feet", "paint"], 30)
+
     def test_moving_points(self):
-        pictures = self.compare(MOVING)
+        pictures = self.compare_tracked(MOVING)
         size = len(pictures) // 30
         self.assertEqual(len({pictures[at:at + size] for at in range(0, len(pictures), size)}), 30)
 
     def test_points_on_every_third_tick_are_one_launch_on_every_tick(self):
-        self.compare(SEEN_EVERY_THIRD_TICK)
+        self.compare_tracked(SEEN_EVERY_THIRD_TICK)
+
+    def test_a_whole_frame_of_links_frames_and_dots_is_one_launch(self):
+        pictures = self.compare(LINKED, ["points", "links", "lines", "frames", "dots", "paint"], 60)
+        size = len(pictures) // 60
+        self.assertEqual(len({pictures[at:at + size] for at in range(0, len(pictures), size)}), 60)
 
 
 def test_of(name):

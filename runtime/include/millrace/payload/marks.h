@@ -40,7 +40,7 @@ struct Link {
 };
 
 // The kinds of marks: values of Mark::kind.
-enum class MarkKind : int32_t { segment = 0, box = 1 };
+enum class MarkKind : int32_t { segment = 0, box = 1, curve = 2 };
 
 // A shape to be painted onto a picture, in its pixels. Colours are r, g, b, alpha, 0…1 each, of the picture's own space
 // and not premultiplied; alpha 0 paints nothing.
@@ -51,12 +51,13 @@ struct Mark {
   // it is blended once. -1: a stroke of its own.
   int32_t stroke = -1;
   // A segment: x and y of its two ends, which may be one point. A box: x and y of its middle, width, height, and its
-  // turn in radians, clockwise as y points down. The rest is 0.
+  // turn in radians, clockwise as y points down. A curve, which is a quadratic Bézier: x and y of its two ends, and of
+  // its control point. The rest is 0.
   float at[6] = {};
   float width = 1;               // the line's, in pixels; 0: no line
   float roundness = 0;           // 0…1: the radius of a box's corners, divided by half of its shorter side
   float color[4] = {1, 1, 1, 1}; // the line's
-  float fill[4] = {};            // the inside's. A segment's colour runs from `color` to `fill` if that has an alpha
+  float fill[4] = {}; // the inside's. The colour of a segment or curve runs from `color` to `fill` if that has an alpha
   static std::vector<mr_field> fields() {
     return {field("kind", &Mark::kind),           field("at", &Mark::at),       field("width", &Mark::width),
             field("roundness", &Mark::roundness), field("color", &Mark::color), field("fill", &Mark::fill),
