@@ -28,6 +28,7 @@ struct PlaceNote {
 };
 std::mutex place_mutex;
 std::map<std::string, std::vector<PlaceNote>> place_notes;
+std::map<std::string, int> place_drains;
 std::atomic<int> handlers_there{0};
 
 // Counts itself, so that a test sees which handlers are left.
@@ -42,6 +43,10 @@ struct PlaceNotes final : CountsItself {
   void process(Tick& tick, Cpu&) {
     const std::lock_guard lock(place_mutex);
     place_notes[*name].push_back({tick.index(), tick.media_time_ns(), read_one(in(tick)), now_ns()});
+  }
+  void drain() override {
+    const std::lock_guard lock(place_mutex);
+    ++place_drains[*name];
   }
 };
 
@@ -536,6 +541,7 @@ TEST_CASE("B15: a stream that is down, and begins anew some time, can be removed
   PlaceHouse house("{ mode: realtime, rate: 20 }", 1, 2,
                    "  all: { type: t.sink, clock: wall, log: all, input: { from: relay, policy: latest } }\n");
   house.graph.streams[0].on_error = graph::OnStreamError::restart;
+  place_drains.clear();
   Compiled compiled(PlaceHouse::pipeline_of(house.graph), PlaceHouse::limited(place_setup()));
   const auto add = [&](const std::string& name, const Params& fields) {
     const uint32_t clock = compiled.live().take_seat("cameras", name);
@@ -567,6 +573,8 @@ TEST_CASE("B15: a stream that is down, and begins anew some time, can be removed
                                  "added c"}); // none of them has ended the run
   CHECK(place_notes["a"].size() == 2);
   CHECK(place_notes["c"].size() > 10);
+  // Each stream's handlers are drained once, when it leaves: that of `a` only after it was down.
+  for (const char* left : {"s0", "a", "b", "c"}) CHECK(place_drains[left] == 1);
   CHECK(ran.seen("all").size() >= 19);
 }
 
