@@ -48,8 +48,8 @@ struct MostOfPieces {
   }
 };
 
-// begin(), add() for each list in its order, paint(). None allocates for as many marks and columns as reserve() was
-// told.
+// begin(), add() for each list in its order, paint(). None allocates for as many segments, boxes and columns as
+// reserve() was told; a curve becomes some tens of segments.
 class [[gnu::visibility("hidden")]] MarkPainter { // hidden like its members
  public:
   void reserve(size_t marks, uint32_t width, uint32_t height);

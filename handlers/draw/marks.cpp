@@ -15,7 +15,7 @@ namespace {
 
 constexpr const char* kMarksManual = &R"(
 Paints marks onto the picture in one pass, in the picture's own memory if the plan allows. Marks
-are records: segments and boxes with round corners, each with a width, colours and opacity.
+are records: segments, curves and boxes with round corners, each with a width, colours, opacity.
 Handlers such as marks.boxes and marks.dots make them, record.from_json reads them from a file,
 and a plugin can make its own. The input takes up to eight lists; a later list is painted over
 the ones before it, and so is a later mark of a list. A list may be absent. Without any the
@@ -34,7 +34,6 @@ class Marks final : public Handler {
  public:
   Marks() {
     stateless();
-    no_allocation();
     capturable();
   }
 

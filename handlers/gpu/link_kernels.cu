@@ -52,7 +52,7 @@ __device__ uint32_t thread_of_grid() { return blockIdx.x * blockDim.x + threadId
 
 // Called for all points by the first kernel, which finds the turn of the tick before in the state.
 __device__ void insert_place(const Joining& on, uint32_t place) {
-  const PlaceTable table{on.state.slots, on.state.slot_mask, on.state.turn->turn + 1};
+  const PlaceTable table{on.state.slots, on.state.slot_mask, next_turn(on.state.turn->turn)};
   const Point* const points = on.points.records;
   const int64_t id = points[place].id;
   if (id < 0 || !is_joinable(points[place])) return;
@@ -75,7 +75,7 @@ __device__ void insert_place(const Joining& on, uint32_t place) {
 __device__ void begin_turn(const Joining& on) {
   on.work.counts->linked = on.work.counts->fading = 0;
   on.work.counts->before = on.state.turn->last;
-  on.work.counts->turn = on.state.turn->turn + 1;
+  on.work.counts->turn = next_turn(on.state.turn->turn);
 }
 
 __global__ void recall_places(const __grid_constant__ Joining on) {

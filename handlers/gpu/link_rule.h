@@ -54,6 +54,9 @@ struct LinkTurn {
   uint32_t turn;
 };
 
+// The turn after another one. Turn 0 is that of slots that were never used.
+MR_BOTH inline uint32_t next_turn(uint32_t turn) { return turn == UINT32_MAX ? 1 : turn + 1; }
+
 // True if the point can be joined.
 MR_BOTH inline bool is_joinable(const Point& point) { return std::isfinite(point.x) && std::isfinite(point.y); }
 

@@ -130,7 +130,9 @@ __device__ inline void load_tile(const DeviceList<Point>& points, uint32_t begin
   const float left = from_ordered(bounds.low_x), right = from_ordered(bounds.high_x); // NaN if there is no point
   const float top = from_ordered(bounds.low_y), bottom = from_ordered(bounds.high_y);
   const float width = right - left, height = bottom - top, area = width * height;
-  const float side = area > 0 ? __frsqrt_rn(__fdividef(cells, area)) : __fdividef(fmaxf(width, height), cells);
+  // Points on one line, across or down, have cells along it; the area of very near ones is 0, and they have one cell.
+  const float on_a_line = fminf(width, height) > 0 ? 0 : __fdividef(fmaxf(width, height), cells);
+  const float side = area > 0 ? __frsqrt_rn(__fdividef(cells, area)) : on_a_line;
   tile.across = cells_between(left, right, side);
   tile.down = cells_between(top, bottom, side);
 }

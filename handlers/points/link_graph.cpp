@@ -49,7 +49,8 @@ std::span<const Link> LinkGraph::step(std::span<const Point> points, const LinkM
 
 // Finds the links of the last list whose ids are in this one.
 void LinkGraph::recall(std::span<const Point> points, const LinkMemory& memory) {
-  places_ = {memory.slots.data(), static_cast<uint32_t>(memory.slots.size() - 1), ++memory.turn.turn};
+  memory.turn.turn = next_turn(memory.turn.turn);
+  places_ = {memory.slots.data(), static_cast<uint32_t>(memory.slots.size() - 1), memory.turn.turn};
   for (uint32_t i = 0; i < points.size(); ++i) places_.insert(points.data(), i);
   past_.resize(points.size());
   for (std::vector<Past>& of_point : past_) of_point.clear();

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <span>
+#include <utility>
 
 #include "exec/handler_run.h"
 
@@ -30,7 +31,11 @@ void apply_changes(HandlerRun& step, uint64_t index);
 // itself leaves device work to wait for.
 inline mr_status run_on_host(const HandlerRun& step, mr_tick* tick) {
   const mr_status status = step.process(step.self, tick);
-  return status == MR_OK && step.finish ? step.finish(step.self, tick) : status;
+  if (status != MR_OK || !step.finish) return status;
+  void* const state = std::exchange(tick->state, nullptr); // it is not there after a GPU body either
+  const mr_status finished = step.finish(step.self, tick);
+  tick->state = state;
+  return finished;
 }
 // Apply the handler's policy after a failed call, or after a failed drain or reset between two calls (2.6).
 void fail_call(HandlerRun& step, const mr_tick_info& info);

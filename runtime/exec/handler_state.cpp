@@ -28,17 +28,19 @@ void make_state(RunState& run, HandlerRun& step) {
                         "",
                         ""});
   step.life->state = {arena->base, bytes};
-  step.life->clears_state = true;
+  const bool on_host = run.planned.plan.on_host(step.plan->domain);
+  if (on_host) std::memset(arena->base, 0, bytes);
+  step.life->clears_state = !on_host;
   step.tick.state = device.body_address(arena->base);
 }
 
 mr_status reset_handler(HandlerRun& step) {
   HandlerLife& life = *step.life;
-  life.clears_state = !life.state.empty();
-  if (life.clears_state && step.run->planned.plan.on_host(step.plan->domain)) {
+  if (life.state.empty()) return step.instance->reset();
+  if (step.run->planned.plan.on_host(step.plan->domain))
     std::memset(life.state.data(), 0, life.state.size());
-    life.clears_state = false;
-  }
+  else
+    life.clears_state = true;
   return step.instance->reset();
 }
 

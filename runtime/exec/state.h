@@ -156,7 +156,7 @@ struct alignas(64) ClockRun {
   std::atomic<bool> removed{false}; // any, under failure_mutex: it is halted because its stream is to go
   std::atomic<uint32_t> epoch{0};   // any, under failure_mutex: the last one that has begun, as far as is known here
 
-  std::atomic<bool> leaves{false}; // head, before `epochs_over` rises: the stream does not begin anew
+  std::atomic<bool> leaves{false}; // head, before `epochs_over` rises: its stream is about to leave
   // head: epochs of a stream that begins anew
   Stage stage = Stage::runs;
   bool first_of_epoch = false; // a source has not given its first value of an epoch that is not the first

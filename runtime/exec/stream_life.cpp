@@ -165,7 +165,6 @@ bool leaves_leaving(PaceRun& pace) {
     return false;
   }
   pace.due_ns.store(INT64_MAX, std::memory_order_relaxed);
-  pace.clock->leaves.store(!comes_back(pace), std::memory_order_relaxed);
   pace.epochs_over.fetch_add(1, std::memory_order_release);
   take_stage(pace, Stage::draining);
   pace.run->notify(pace);
@@ -175,10 +174,16 @@ bool leaves_leaving(PaceRun& pace) {
 bool leaves_draining(PaceRun& pace) {
   if (!have_ended_epoch(pace)) return false;
   let_go(pace);
-  if (!pace.clock->leaves.load(std::memory_order_relaxed))
+  std::atomic<bool>& leaves = pace.clock->leaves;
+  if (comes_back(pace)) {
+    leaves.store(false, std::memory_order_relaxed);
     back_off(pace);
-  else
+  } else if (leaves.exchange(true, std::memory_order_relaxed)) {
+    leaves.store(false, std::memory_order_relaxed);
     leave(pace, pace.clock->removed.load() ? Left::removed : Left::by_itself);
+  } else {
+    take_stage(pace, Stage::leaving); // once more, which drains those that owe nothing
+  }
   return true;
 }
 
@@ -196,6 +201,7 @@ bool leaves_vacant(PaceRun& pace) {
 bool leaves_down(PaceRun& pace) {
   ClockRun& clock = *pace.clock;
   if (clock.removed.load()) { // its handlers are not drained yet
+    clock.leaves.store(true, std::memory_order_relaxed);
     take_stage(pace, Stage::leaving);
     return true;
   }
@@ -275,10 +281,10 @@ void end_epoch(SegmentRun& segment) {
     HandlerRun* const ending = drained_here(*step);
     const bool is_up = ending && ending->life->is_started && !RunState::is_given_up(*ending);
     if (is_up && !ending->plan->is<plan::SourceStep>()) {
-      // If the stream begins anew, one that owes nothing goes on: a writer would close its file.
-      const bool is_drained =
-          segment.pace->clock->leaves.load(std::memory_order_relaxed) || ending->instance->info().max_pending > 0;
-      if (is_drained && !drain_step(*ending))
+      // One that owes nothing goes on unless it leaves with its stream: a writer would close its file.
+      const bool leaves =
+          segment.pace->clock->leaves.load(std::memory_order_relaxed) && !ending->handler->stream.empty();
+      if ((leaves || ending->instance->info().max_pending > 0) && !drain_step(*ending))
         segment.run->fail(*ending, segment.ordinal, ending->instance->take_error("drain"));
       ending->life->drained = false;
       if (!ending->life->down && reset_handler(*ending) != MR_OK) log_error(*ending);

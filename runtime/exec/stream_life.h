@@ -39,7 +39,8 @@ void mark_first_values(PaceRun& pace);
 
 // True if the segment has to end an epoch that its pace has ended. Called between two ticks.
 bool must_end_epoch(const SegmentRun& segment);
-// Drains the segment's handlers, settles what they owe, and resets them. No tick of the epoch follows.
+// Settles what the segment's handlers owe, for which it drains them, and resets them. If the stream leaves, all of its
+// handlers are drained. No tick of the epoch follows.
 void end_epoch(SegmentRun& segment);
 // The handler to drain at this step; null if there is none. A GPU body that has a finish() is drained at its finish
 // step, because finish() is called last.

@@ -46,6 +46,22 @@ void check_fits(const graph::Handler& declared, const plugin::HandlerInfo& info,
                         "it gives " + format_words(own) + ", and the place is planned for " + format_words(planned)));
 }
 
+// Refuses a handler that wants more memory than its place has: it was planned with the values of another stream.
+void check_memory(const graph::Handler& declared, const plugin::Instance& instance, const Plan& plan,
+                  const Step& step) {
+  const plugin::BodyMemory memory = instance.memory();
+  const bool enqueues = plan.domains[step.domain].bodies == Bodies::enqueued;
+  const auto check = [&](const char* purpose, uint64_t own, uint64_t planned) {
+    if (own <= planned) return;
+    throw Failure(refusal(
+        code::incompatible_formats, declared.name + " (" + declared.type + ") does not fit into the plan: ", declared,
+        instance.info(),
+        "it needs " + std::to_string(own) + " bytes of " + purpose + ", and the place has " + std::to_string(planned)));
+  };
+  check("state", memory.state, step.state_bytes());
+  if (enqueues) check("scratch memory", memory.scratch, step.scratch_bytes());
+}
+
 // A handler of the stream on its way from being made to being known.
 struct Made {
   uint32_t handler = 0; // index into Plan::handlers
@@ -131,6 +147,7 @@ MadeStream make_stream(const graph::Graph& written, const graph::Graph& unfolded
     } else {
       configure(*instance, plan, step);
     }
+    check_memory(declared, *instance, plan, step);
     stream.instances.emplace_back(h, std::move(instance));
   }
   return stream;

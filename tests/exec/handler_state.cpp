@@ -143,15 +143,19 @@ TEST_CASE("4.7: a handler that never fires has state that nobody clears, and doe
 }
 
 TEST_CASE("4.7: state belongs to process(): finish() is refused it") {
-  Setup setup;
-  setup.more = &state_plugin();
-  setup.domains = {"cpu", "cuda:0"};
-  Pipeline pipeline("v.index name=source count=9 ! v.finish name=f ! t.sink log=v");
-  pipeline.graph.handlers[0].device = "cpu";
-  pipeline.graph.handlers[1].device = "cuda:0";
-  const Ran ran = run(std::move(pipeline), setup);
-  CHECK_FALSE(ran.ok);
-  CHECK(ran.error.what.find("a state belongs to process()") != std::string::npos);
+  for (const std::string device : {"cpu", "sim:0", "cuda:0"}) {
+    CAPTURE(device);
+    Setup setup;
+    setup.more = &state_plugin();
+    setup.domains = {"cpu"};
+    if (device != "cpu") setup.domains.push_back(device);
+    Pipeline pipeline("v.index name=source count=9 ! v.finish name=f ! t.sink log=v");
+    pipeline.graph.handlers[0].device = "cpu";
+    pipeline.graph.handlers[1].device = device;
+    const Ran ran = run(std::move(pipeline), setup);
+    CHECK_FALSE(ran.ok);
+    CHECK(ran.error.what.find("a state belongs to process()") != std::string::npos);
+  }
 }
 
 } // namespace

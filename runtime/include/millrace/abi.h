@@ -370,7 +370,8 @@ typedef struct mr_declaration {
    * this. The plan counts them. */
   uint32_t host_mib;
   /* Bytes of state that the runtime keeps for the handler, in the memory of the body that runs; configure may set this.
-   * They are zero before the first tick, after each call of reset, and when the handler starts again. */
+   * They are zero before the first tick, after each call of reset, and when the handler starts again. Not 0 here if
+   * configure may set more than 0. */
   uint64_t state_bytes;
 } mr_declaration;
 

@@ -107,8 +107,8 @@ class Handler {
   virtual void drain() {}
   // Closes what is open and ends the handler's threads.
   virtual void stop() {}
-  // Forgets the past. Called before process() goes on after drain(), and before start() in a restart. The runtime
-  // clears every State by itself.
+  // Forgets the past. Called when the stream begins anew, before process() goes on after drain(), and before start() in
+  // a restart or of a stream that comes. The runtime clears every State by itself.
   virtual void reset() {}
   // Ends a blocked call of any other function. Called from any thread.
   virtual void interrupt() {}
@@ -151,9 +151,9 @@ class Handler {
   void items(uint32_t most) { items_max_ = most; }
   // The expected time of one call, in microseconds.
   void cost_hint_us(double us) { cost_hint_ns_ = static_cast<int64_t>(us * 1000); }
-  // Bytes of device memory for the GPU body alone, at Cuda::scratch(). The memory is not initialised, and it is kept
-  // from tick to tick: for what a body works in. What a later tick reads goes into a State. Call it in the constructor
-  // or in configure().
+  // Bytes of device memory for the GPU body alone, at Cuda::scratch(). The memory is not initialised, is kept from
+  // start() to stop(), and nobody clears it. What a stream must forget goes into a State. Call it in the constructor or
+  // in configure().
   void needs_scratch(uint64_t bytes) { declaration_.scratch_bytes = bytes; }
 
   // Bytes of host memory that the CPU body takes from the system by itself, for example through a library. The plan

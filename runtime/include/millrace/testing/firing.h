@@ -177,6 +177,7 @@ inline Result TableTest::fire(const std::shared_ptr<Firing>& firing) {
   set_error("");
   current_ = firing;
   mr_status status = type_.process(self_, &firing->tick);
+  firing->tick.state = nullptr; // finish has none
   if (status == MR_OK && type_.finish) status = type_.finish(self_, &firing->tick);
   const std::lock_guard lock(mutex_);
   current_ = nullptr;
