@@ -6,7 +6,7 @@
 #include "enqueuing_handlers.h"
 #include "observe/report.h"
 
-namespace millrace::test {
+namespace millrace::test::kept_state {
 namespace {
 
 using namespace enqueued;
@@ -159,4 +159,4 @@ TEST_CASE("4.7: state belongs to process(): finish() is refused it") {
 }
 
 } // namespace
-} // namespace millrace::test
+} // namespace millrace::test::kept_state
