@@ -36,7 +36,7 @@ const mr_handler_type* table_of(const char* name) {
 }
 
 const mr_plugin& state_plugin() {
-  static const mr_handler_type* const types[] = {table_of<Index>("v.index"), table_of<Sums>("v.sums"),
+  static const mr_handler_type* const types[] = {table_of<Index>("v.index"), table_of<enqueued::Sums>("v.sums"),
                                                  table_of<Silent>("v.silent"), table_of<ReadsInFinish>("v.finish")};
   static const mr_plugin table = {sizeof(mr_plugin), MR_ABI_VERSION, "v", "1", types, std::size(types), 0};
   return table;
@@ -86,7 +86,7 @@ Ran run_sums(const Place& place, const Params& params, uint32_t in_flight, uint3
   setup.adversarial = place.adversarial;
   setup.workers = workers;
   setup.options.sync_devices = !place.captured;
-  Sums::where.clear();
+  enqueued::Sums::where.clear();
   return run(std::move(pipeline), setup);
 }
 
@@ -115,8 +115,8 @@ TEST_CASE("4.7: state is at one address for the whole run, and each has bytes of
     CAPTURE(place.domain);
     CAPTURE(place.captured);
     REQUIRE(run_sums(place, {{"fail_at", "11"}}, 1).ok);
-    REQUIRE(Sums::where.size() == 1);
-    CHECK(Sums::where.at(0).size() == 2); // of two states, in all calls
+    REQUIRE(enqueued::Sums::where.size() == 1);
+    CHECK(enqueued::Sums::where.at(0).size() == 2); // of two states, in all calls
   }
 }
 
