@@ -251,13 +251,13 @@ class LiveRun {
         if (!command_.quiet) progress_.message(line);
       };
       hooks.warn = [this](const std::string& line) { progress_.message(line); };
+      open_control(); // before the node says that it listens: whoever reads that may steer it, and the rest may wait long
       auto node = std::make_unique<node::Node>(pipeline_->graph, node_options(), hooks);
       {
         const std::lock_guard lock(mutex_);
         node_ = std::move(node);
         if (stopped_) node_->stop();
       }
-      open_control(); // before the nodes meet, because they may wait for long
       NodeStatus::Options status;
       status.folder = compose::node_folder();
       status.pipeline = command_.pipeline;
