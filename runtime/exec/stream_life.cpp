@@ -21,6 +21,7 @@
 #include "exec/stream_epochs.h"
 #include "observe/error_codes.h"
 #include "plan/pace.h"
+#include "plan/plan.h"
 #include "plan/step.h"
 
 namespace millrace::exec {
