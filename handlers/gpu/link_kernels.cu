@@ -40,15 +40,11 @@ struct Joining {
   MadeList<Link> to;
 
   __device__ PlaceTable places() const { return {state.slots, state.slot_mask, work.counts->turn}; }
-  __device__ bool too_high(const Point& a, const Point& b) const {
-    return rule.delta_y_max > 0 && !(fabsf(a.y - b.y) <= rule.delta_y_max);
-  }
 };
 
 __device__ uint32_t thread_of_grid() { return blockIdx.x * blockDim.x + threadIdx.x; }
 
-// ---- the places of ids, and the tick before
-// ----------------------------------------------------------------------------------------------
+// ---- the places of ids, and the tick before -----------------------------------------------------------------------
 
 // Called for all points by the first kernel, which finds the turn of the tick before in the state.
 __device__ void insert_place(const Joining& on, uint32_t place) {
@@ -113,9 +109,7 @@ __global__ void recall_links(const __grid_constant__ Joining on) {
 
 // ---- the nearest --------------------------------------------------------------------------------------------------
 
-constexpr uint32_t kWarpsMax = kTileWarpsMax; // in a block
-
-// Scores are compared by their bits. They are not negative, so the order is that of the numbers, and NaN is behind all.
+// Scores are compared by their bits. No score is negative, so bits and numbers have one order. NaN comes last.
 constexpr uint32_t kInfinite = 0x7f800000, kNoScore = kInfinite + 1, kUsed = UINT32_MAX;
 static_assert(kUsed > kNoScore);
 
@@ -137,7 +131,8 @@ __device__ Nearest begin_list(const Joining& on, uint32_t point, uint32_t count)
   return list;
 }
 
-// Puts a candidate into its place. False if it is none of the nearest k, so that those behind it are not either.
+// Inserts a candidate. Returns false if k others are nearer; then no candidate with a larger score is among the
+// nearest.
 template <bool kRemembers>
 __device__ bool insert(Nearest& list, uint32_t k, uint32_t score, uint32_t other) {
   const uint32_t lane = threadIdx.x % 32;
@@ -162,7 +157,7 @@ __device__ void insert_partners(const Joining& on, uint32_t point, Nearest& list
     const uint32_t other = on.work.past[end].other;
     if (!past_list(on, on.work.counts->before)[end / 2].is_linked) continue;
     const Point there = on.points.records[other];
-    if (!on.rule.delta_after && on.too_high(here, there)) continue;
+    if (!on.rule.delta_after && on.rule.parts(here, there)) continue;
     const uint32_t score = __float_as_uint(rounded_product(squared_distance(here, there), on.ratio));
     if (score <= list.limit) insert<true>(list, on.rule.k, score, other);
   }
@@ -247,7 +242,8 @@ struct Search {
 // The blocks from `searching` on put the points into the table of places, the others search. A warp has kPoints points.
 // kBefore: a limit of the height removes candidates.
 template <uint32_t kPoints, bool kBefore, bool kRemembers>
-__global__ void __launch_bounds__(kWarpsMax * 32) find_nearest(const __grid_constant__ Joining on, uint32_t searching) {
+__global__ void __launch_bounds__(kTileWarpsMax * 32)
+    find_nearest(const __grid_constant__ Joining on, uint32_t searching) {
   await_inputs();
   extern __shared__ float2 shared[];
   const uint32_t count = on.points.size(), lane = threadIdx.x % 32, k = on.rule.k;
@@ -286,11 +282,10 @@ __global__ void __launch_bounds__(kWarpsMax * 32) find_nearest(const __grid_cons
 
 // ---- the links ----------------------------------------------------------------------------------------------------
 
-// True if the pair is a link, and the point owns it. `other` becomes the second point.
-__device__ bool is_owned_link(const Joining& on, uint32_t pair, uint32_t point, uint32_t& other) {
-  other = on.work.near[pair];
+// True if a point and one of its nearest are a link, and the point owns it.
+__device__ bool owns_link(const Joining& on, uint32_t point, uint32_t other) {
   if (other == kNone) return false;
-  if (on.rule.delta_after && on.too_high(on.points.records[point], on.points.records[other])) return false;
+  if (on.rule.delta_after && on.rule.parts(on.points.records[point], on.points.records[other])) return false;
   if (other > point) return true;
   const uint32_t* const near = on.work.near + size_t{other} * on.rule.k;
   bool have_each_other = false; // then the one before owns it
@@ -303,8 +298,8 @@ __global__ void find_pairs(const __grid_constant__ Joining on) {
   await_inputs();
   const uint32_t pair = thread_of_grid(), point = pair / on.rule.k;
   if (point >= on.points.size()) return;
-  uint32_t other;
-  const bool is_pair = is_owned_link(on, pair, point, other);
+  const uint32_t other = on.work.near[pair];
+  const bool is_pair = owns_link(on, point, other);
   on.work.is_pair[pair] = is_pair;
   if (!is_pair) return;
   chain_end(on.work.pair_ends, on.work.ends, 2 * pair, point, other);
@@ -391,7 +386,7 @@ __global__ void __launch_bounds__(kPairsOfBlock) give_links(const __grid_constan
     two = on.points.records[other];
   }
   bool is_link = false;
-  if (other != kNone) is_link = on.rule.degree_max > 0 ? on.work.is_kept[pair] : is_owned_link(on, pair, point, other);
+  if (other != kNone) is_link = on.rule.degree_max > 0 ? on.work.is_kept[pair] : owns_link(on, point, other);
   const uint32_t votes = __ballot_sync(kAllLanes, is_link);
   if (lane == 0) of_warp[warp] = __popc(votes);
   __syncthreads();
@@ -507,7 +502,7 @@ template <uint32_t kPoints, bool kBefore, bool kRemembers>
 void launch_nearest(void* stream, const Joining& on) {
   const uint32_t warps = (on.points.most + kPoints - 1) / kPoints;
   // A block sorts all points, which takes as long on every processor: a few warps more share that work.
-  const uint32_t of_block = std::clamp((warps + processors() - 1) / processors(), 16u, kWarpsMax);
+  const uint32_t of_block = std::clamp((warps + processors() - 1) / processors(), 16u, kTileWarpsMax);
   const uint32_t searching = (warps + of_block - 1) / of_block, threads = of_block * 32;
   const uint32_t inserting = kRemembers ? 0 : std::max((on.points.most + threads - 1) / threads, 1u);
   const unsigned shared = Tile::bytes(std::min(kTilePoints, on.points.most));
@@ -535,7 +530,7 @@ const char* join(void* stream, const DeviceList<Point>& points, const LinkRule& 
     launch(simple_shape(stream, points.most), recall_places, on);
     launch(simple_shape(stream, most), recall_links, on);
   }
-  const uint32_t resident = processors() * kWarpsMax; // warps
+  const uint32_t resident = processors() * kTileWarpsMax; // warps
   if (points.most <= resident / 2)
     launch_nearest<1>(stream, on);
   else if (points.most <= resident * 2)

@@ -250,10 +250,10 @@ struct PieceRange {
 constexpr uint32_t kPieceShift = 19;
 static_assert(kMarksMax * kMarkListsMax <= 1u << kPieceShift);
 
-__device__ bool piece_touches(const MarkShape& piece, const PixelArea& patch) {
+// True if a shape may cover a pixel of the patch that begins here.
+__device__ bool may_cover_patch(const MarkShape& shape, int32_t left, int32_t top) {
   constexpr float kMiddle = 0.5f * kPatch;
-  return may_cover(piece, static_cast<float>(patch.left) + kMiddle, static_cast<float>(patch.top) + kMiddle,
-                   kPatchRadius);
+  return may_cover(shape, static_cast<float>(left) + kMiddle, static_cast<float>(top) + kMiddle, kPatchRadius);
 }
 
 // All threads of a warp call it.
@@ -261,7 +261,7 @@ __device__ PieceRange pieces_in_patch(const MarkShape& curve, int32_t left, int3
   PieceRange range{curve.pieces(), 0};
   for (uint32_t begin = 0; begin < curve.pieces(); begin += 32) {
     const uint32_t piece = begin + threadIdx.x;
-    const bool touches = piece < curve.pieces() && piece_touches(piece_of(curve, piece), {left, top, 0, 0});
+    const bool touches = piece < curve.pieces() && may_cover_patch(piece_of(curve, piece), left, top);
     const uint32_t votes = __ballot_sync(0xffffffffu, touches);
     if (votes == 0) continue;
     range.first = min(range.first, begin + __ffs(static_cast<int>(votes)) - 1);
@@ -455,9 +455,7 @@ __device__ PixelArea patch_of(const PixelArea& tile, uint32_t patch) {
   return clipped(tile.left + n % kPatchesAcross * kPatch, tile.top + n / kPatchesAcross * kPatch, kPatch, kPatch, tile);
 }
 __device__ bool touches_patch(const MarkShape& mark, const PixelArea& patch) {
-  constexpr float kMiddle = 0.5f * kPatch;
-  return mark.area.meets(patch) && may_cover(mark, static_cast<float>(patch.left) + kMiddle,
-                                             static_cast<float>(patch.top) + kMiddle, kPatchRadius);
+  return mark.area.meets(patch) && may_cover_patch(mark, patch.left, patch.top);
 }
 
 // All threads of a block call it. Each looks at a few pieces of a curve, and at the patches around each.
@@ -478,7 +476,8 @@ __device__ void find_patches_of_pieces(const MarkShape& curve, uint32_t k, const
       for (int32_t column = left; column <= right; ++column) {
         const uint32_t patch = static_cast<uint32_t>(row * kPatchesAcross + column);
         const PixelArea area = patch_of(tile, patch);
-        if (!is_empty(area) && piece_touches(piece, area)) atomicOr(&touched.marks[patch][k / 32], 1u << k % 32);
+        if (!is_empty(area) && may_cover_patch(piece, area.left, area.top))
+          atomicOr(&touched.marks[patch][k / 32], 1u << k % 32);
       }
   }
 }

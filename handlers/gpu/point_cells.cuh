@@ -26,8 +26,8 @@ struct Cells {
   __device__ int32_t cell(float place) const {
     return min(max(static_cast<int32_t>((place - begin) * per_unit), 0), count - 1);
   }
-  // No point of a cell before `first` or behind `last` is nearer to this place, along this side. Infinite if there are
-  // no such cells.
+  // Points outside the cells from `first` to `last` are at least so far from a place, along this side. Infinite if
+  // there is no such cell.
   __device__ float gap(float place, int32_t first, int32_t last) const {
     if (first <= 0 && last >= count - 1) return INFINITY;
     const float slack = 4e-6f * (fabsf(begin) + fabsf(place) + side * static_cast<float>(count));

@@ -93,8 +93,7 @@ void LinkGraph::find_nearest(std::span<const Point> points) {
     uint32_t& kept = near_count_[i];
     for (uint32_t j = 0; j < count; ++j) {
       if (j == i || !is_joinable(points[j])) continue;
-      if (rule_.delta_y_max > 0 && !rule_.delta_after && !(std::fabs(points[i].y - points[j].y) <= rule_.delta_y_max))
-        continue;
+      if (!rule_.delta_after && rule_.parts(points[i], points[j])) continue;
       Near near{squared_distance(points[i], points[j]), j};
       if (linked_to[j] == i) near.score *= ratio;
       if (rule_.radius > 0 && near.score > score_max) continue;
@@ -118,8 +117,7 @@ void LinkGraph::join(std::span<const Point> points) {
     for (uint32_t rank = 0; rank < near_count_[i]; ++rank) {
       const Near& near = nearest_[size_t{i} * rule_.k + rank];
       if (near.other < i && is_near(near.other, i)) continue; // the other owns it
-      const bool drops = rule_.delta_after && rule_.delta_y_max > 0;
-      if (drops && !(std::fabs(points[i].y - points[near.other].y) <= rule_.delta_y_max)) continue;
+      if (rule_.delta_after && rule_.parts(points[i], points[near.other])) continue;
       Link link;
       link.a = static_cast<int32_t>(std::min(i, near.other));
       link.b = static_cast<int32_t>(std::max(i, near.other));

@@ -83,19 +83,6 @@ void make_deferred(HandlerRun& step) {
   step.counted.reserve(most);
 }
 
-void* make_scratch(RunState& run, const plan::Step& step) {
-  device::DeviceStatus status;
-  device::Arena* arena = run.devices[step.domain]->allocate(step.scratch_bytes(), {}, status);
-  if (arena) return run.devices[step.domain]->body_address(arena->base);
-  throw Failure(Error{code::device_out_of_memory,
-                      run.planned.plan.domains[step.domain].name + " has no room for what " + step.name +
-                          " works in: " + status.sentence,
-                      {},
-                      {},
-                      "",
-                      ""});
-}
-
 // Every lane but the first has an instance of its own.
 HandlerLife& life_of(RunState& run, uint32_t handler, uint32_t lane) {
   auto& lives = run.lives[handler];
@@ -213,7 +200,9 @@ void fill(RunState& run, BodyRun& step) {
   const plan::Step& plan = *step.plan;
   step.process_cuda = step.instance->table().process_cuda;
   give_device(run, step, step.process_cuda != nullptr);
-  if (plan.scratch_bytes() > 0) step.scratch = make_scratch(run, plan);
+  if (plan.scratch_bytes() > 0)
+    step.scratch =
+        step.on.device->body_address(take_memory(run, plan, plan.scratch_bytes(), "what " + plan.name + " works in"));
   const bool in_region = plan.region != plan::kNone && !run.options.sync_devices;
   step.bodies.resize(in_region ? run.planned.plan.regions[plan.region].slots : step.pace->plan->slots);
   make_bodies(step);

@@ -13,25 +13,22 @@
 
 namespace millrace::exec {
 
+std::byte* take_memory(RunState& run, const plan::Step& step, uint64_t bytes, const std::string& purpose) {
+  device::DeviceStatus status;
+  if (const device::Arena* const arena = run.devices[step.domain]->allocate(bytes, {}, status)) return arena->base;
+  const std::string& domain = run.planned.plan.domains[step.domain].name;
+  throw Failure(code::device_out_of_memory, domain + " has no room for " + purpose + ": " + status.sentence);
+}
+
 void make_state(RunState& run, HandlerRun& step) {
   const uint64_t bytes = step.plan->state_bytes();
   if (bytes == 0) return;
-  device::Device& device = *run.devices[step.plan->domain];
-  device::DeviceStatus status;
-  const device::Arena* const arena = device.allocate(bytes, {}, status);
-  if (!arena)
-    throw Failure(Error{code::device_out_of_memory,
-                        run.planned.plan.domains[step.plan->domain].name + " has no room for the state of " +
-                            step.plan->name + ": " + status.sentence,
-                        {},
-                        {},
-                        "",
-                        ""});
-  step.life->state = {arena->base, bytes};
+  std::byte* const base = take_memory(run, *step.plan, bytes, "the state of " + step.plan->name);
   const bool on_host = run.planned.plan.on_host(step.plan->domain);
-  if (on_host) std::memset(arena->base, 0, bytes);
+  if (on_host) std::memset(base, 0, bytes);
+  step.life->state = {base, bytes};
   step.life->clears_state = !on_host;
-  step.tick.state = device.body_address(arena->base);
+  step.tick.state = run.devices[step.plan->domain]->body_address(base);
 }
 
 mr_status reset_handler(HandlerRun& step) {

@@ -4,7 +4,15 @@
 // cleared in the order of the handler's stream, before the next body.
 #pragma once
 
+#include <cstddef>
+#include <cstdint>
+#include <string>
+
 #include "millrace/abi.h"
+
+namespace millrace::plan {
+struct Step;
+}
 
 namespace millrace::exec {
 
@@ -12,8 +20,10 @@ class RunState;
 struct BodyRun;
 struct HandlerRun;
 
-// Takes the memory that the plan has for the state of this handler, if it has one. Throws Failure if the domain has no
-// room.
+// Takes memory where the step runs; the address is the one that the host sees. Throws Failure if there is no room for
+// `purpose`.
+std::byte* take_memory(RunState& run, const plan::Step& step, uint64_t bytes, const std::string& purpose);
+// Takes the memory that the plan has for the state of this handler, if it has one.
 void make_state(RunState& run, HandlerRun& step);
 // Calls reset() of the handler. Every reset of a run comes through here.
 mr_status reset_handler(HandlerRun& step);

@@ -47,10 +47,10 @@ std::string p50_p99(std::vector<double>& all) {
   return text;
 }
 
-// ---- the handler behind a region --------------------------------------------------------------------------------
+// ---- the handler after a region ---------------------------------------------------------------------------------
 
 // Notes when it is entered and left, and between both runs a rival's tick, so that both meet the same machine.
-struct Behind final : Handler {
+struct After final : Handler {
   Input<Tensor> in{*this, "in"};
   void process(Tick& tick, Cpu&);
 };
@@ -61,7 +61,7 @@ struct Rivalry {
   int64_t pause_ns = 0;
   std::vector<double> ours_us, theirs_us;
   // From the launch's return to the handler; the submission; both together.
-  std::vector<double> behind_us, submit_us, region_us;
+  std::vector<double> after_us, submit_us, region_us;
   std::atomic<int64_t> begun_ns{0}, launched_ns{0};
   // Between an early tick and the last: opening and closing the device are not counted.
   uint64_t last_tick = 0;
@@ -73,7 +73,7 @@ struct Rivalry {
     left_ns = pause_ns = 0;
     launched_ns = 0;
     last_tick = ticks - 1;
-    for (auto* times : {&ours_us, &theirs_us, &behind_us, &submit_us, &region_us}) {
+    for (auto* times : {&ours_us, &theirs_us, &after_us, &submit_us, &region_us}) {
       times->clear();
       times->reserve(ticks);
     }
@@ -86,10 +86,10 @@ void pause(int64_t ns) {
   if (ns > 0) nanosleep(&time, nullptr);
 }
 
-void Behind::process(Tick& tick, Cpu&) {
+void After::process(Tick& tick, Cpu&) {
   const int64_t entered = now_ns();
   if (tick.index() >= kEarlyTicks)
-    rivalry.behind_us.push_back(static_cast<double>(entered - rivalry.launched_ns.load()) / 1000);
+    rivalry.after_us.push_back(static_cast<double>(entered - rivalry.launched_ns.load()) / 1000);
   if (tick.index() == kEarlyTicks) rivalry.cpu_begin = cpu_seconds(), rivalry.wall_begin_ns = now_ns();
   if (tick.index() == rivalry.last_tick)
     rivalry.cores_busy =
@@ -110,11 +110,11 @@ void Behind::process(Tick& tick, Cpu&) {
 }
 
 const mr_plugin& bench_plugin() {
-  static const mr_handler_type behind = detail::Type<Behind>::table("b.behind", "a benchmark's", "");
+  static const mr_handler_type after = detail::Type<After>::table("b.after", "a benchmark's", "");
   static std::vector<const mr_handler_type*> types = [] {
     const mr_plugin& cuda = cuda_plugin();
     std::vector<const mr_handler_type*> all(cuda.types, cuda.types + cuda.type_count);
-    all.push_back(&behind);
+    all.push_back(&after);
     return all;
   }();
   static const mr_plugin table = {
@@ -230,12 +230,12 @@ void compare(const char* name, uint32_t count, const std::string& type, const st
   rivalry.begin(static_cast<uint64_t>(ticks));
   rivalry.rival = &rival;
   rivalry.pause_ns = pause_ns;
-  Pipeline pipeline = region_of(count, type, us, "b.behind", ticks);
+  Pipeline pipeline = region_of(count, type, us, "b.after", ticks);
   pipeline.clock(graph::ClockMode::free, 0, 1, 1);
   Setup setup = noting(bench_setup());
   setup.workers = workers;
   run_or_die(std::move(pipeline), setup);
-  std::vector<double>&a = rivalry.region_us, &b = rivalry.theirs_us, &c = rivalry.behind_us, &d = rivalry.submit_us,
+  std::vector<double>&a = rivalry.region_us, &b = rivalry.theirs_us, &c = rivalry.after_us, &d = rivalry.submit_us,
   &e = rivalry.ours_us;
   row("| %s | %zu | %.1f / %.1f / %.1f / %.1f | %.1f / %.1f / %.1f / %.1f | %+.1f / %+.1f / %+.1f | %.1f / %.1f | %.1f "
       "/ "
@@ -248,8 +248,8 @@ void compare(const char* name, uint32_t count, const std::string& type, const st
 
 // From the end of one CPU handler's call to the beginning of the next: admission, submission, the region, its result
 // down, and the way into the handler. The rival launches its graph and polls its flag, in turns.
-void bench_behind() {
-  row("\n### behind: a region and the CPU handler behind it, one tick in flight, in turns with a bare graph and "
+void bench_after() {
+  row("\n### after: a region and the CPU handler after it, one tick in flight, in turns with a bare graph and "
       "flag\n");
   row("| region | ticks | launch begun → handler, µs p50 / p99 / p99.9 / max | bare graph and flag | ours − bare p50 / "
       "p99 / "
@@ -303,20 +303,20 @@ void bench_polled(uint64_t spin_ns) {
 
 // A region so long that workers sleep: without a rival in between, so that the cores' load is ours.
 void bench_asleep() {
-  row("\n### asleep: a region of 2 ms and the CPU handler behind it\n");
+  row("\n### asleep: a region of 2 ms and the CPU handler after it\n");
   row("| | launch returned → handler, µs p50 / p90 / p99 beyond 2 ms | the whole tick, p50 / p99 | cores busy |");
   row("|---|---|---|---|");
   for (const uint32_t workers : {2u, 1u}) {
     constexpr int64_t kTicks = 3000;
     rivalry.begin(kTicks);
-    Pipeline pipeline = region_of(2, "c.spin", "2000", "b.behind", kTicks);
+    Pipeline pipeline = region_of(2, "c.spin", "2000", "b.after", kTicks);
     pipeline.clock(graph::ClockMode::free, 0, 1, 1);
     Setup setup = noting(bench_setup());
     setup.workers = workers;
     run_or_die(std::move(pipeline), setup);
     row("| %u worker%s | %.1f / %.1f / %.1f | %.1f / %.1f | %.2f |", workers, workers == 1 ? "" : "s",
-        quantile(rivalry.behind_us, 0.5) - 2000, quantile(rivalry.behind_us, 0.9) - 2000,
-        quantile(rivalry.behind_us, 0.99) - 2000, quantile(rivalry.ours_us, 0.5) - 2000,
+        quantile(rivalry.after_us, 0.5) - 2000, quantile(rivalry.after_us, 0.9) - 2000,
+        quantile(rivalry.after_us, 0.99) - 2000, quantile(rivalry.ours_us, 0.5) - 2000,
         quantile(rivalry.ours_us, 0.99) - 2000, rivalry.cores_busy);
   }
   bench_polled(2'000'000);
@@ -392,7 +392,7 @@ void bench_calls() {
   row("\n### calls: into CUDA and the driver, a steady tick (difference of two runs)\n");
   row("| pipeline | our calls | all calls into the driver, by CUPTI |");
   row("|---|---|---|");
-  for (const char* sink : {"c.end", "b.behind"}) {
+  for (const char* sink : {"c.end", "b.after"}) {
     std::map<std::string, uint64_t> ours[2], all[2];
     std::string why_not;
     const int64_t ticks[2] = {1000, 11'000};
@@ -418,9 +418,9 @@ struct Benchmark {
   void (*run)();
   bool by_default;
 };
-// The one that loads libtorch comes behind those that run in a process without it.
+// The one that loads libtorch comes after those that run in a process without it.
 constexpr Benchmark kAll[] = {
-    {"behind", bench_behind, true},   {"asleep", bench_asleep, true},       {"numbers", bench_numbers, true},
+    {"after", bench_after, true},     {"asleep", bench_asleep, true},       {"numbers", bench_numbers, true},
     {"slope", bench_slope, true},     {"copies", bench_copies, true},       {"calls", bench_calls, true},
     {"kernels", bench_kernels, true}, {"marks", bench_marks, true},         {"links", bench_links, true},
     {"five", bench_five, true},       {"crossover", bench_crossover, true}, {"naive", bench_naive, true},

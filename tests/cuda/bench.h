@@ -41,7 +41,7 @@ struct Five {
 double five_by_hand(const Five& five, bool uploads, uint32_t frames);
 // All memory is allocated for each frame, each kernel is waited for and its picture copied to the host.
 double five_naively(const Five& five, uint32_t frames);
-// Copies of so many bytes from the device to pinned memory, one behind the other: bytes a second.
+// Copies of so many bytes from the device to pinned memory in a row: bytes a second.
 double copies_down(uint64_t bytes, uint32_t count);
 
 void bench_kernels();

@@ -33,8 +33,8 @@ __global__ void write_wild(int64_t* to, const int64_t* from, const mr_device_tic
   if (tick->index == at) *reinterpret_cast<int64_t*>(8) = 1;
   *to = *from;
 }
-// Behind its block, and before the next one.
-__global__ void write_behind(int64_t* to, const int64_t* from) {
+// The second write is past the end of its block, and before the next one.
+__global__ void write_past_end(int64_t* to, const int64_t* from) {
   to[0] = *from;
   to[1] = -1;
 }
@@ -200,13 +200,13 @@ struct Spin final : Handler {
   }
 };
 
-struct Behind final : Handler {
+struct PastEnd final : Handler {
   Input<Tensor> in{*this, "in"};
   Output<Tensor> out{*this, "out", like(in)};
-  Behind() { capturable(); }
+  PastEnd() { capturable(); }
   void process(Tick& tick, Cpu&) { *fresh(out, tick) = *number(in(tick)); }
   void process(Tick& tick, Cuda& cuda) {
-    write_behind<<<1, 1, 0, stream_of(cuda)>>>(fresh(out, tick), number(in(tick)));
+    write_past_end<<<1, 1, 0, stream_of(cuda)>>>(fresh(out, tick), number(in(tick)));
     check(cudaGetLastError());
   }
 };
@@ -321,10 +321,10 @@ const mr_handler_type* type(const char* name) {
 
 const mr_plugin& cuda_plugin() {
   static const mr_handler_type* const types[] = {
-      type<Index>("c.index"), type<Add>("c.add"),   type<Pair>("c.pair"),       type<InPlace>("c.paint"),
-      type<Spin>("c.spin"),   type<Wild>("c.wild"), type<Behind>("c.behind"),   type<Waits>("c.waits"),
-      type<End>("c.end"),     type<Move>("c.move"), type<Frames>("c.frames"),   type<Make>("c.make"),
-      type<First>("c.first"), type<Few>("c.few"),   type<HostFew>("c.hostfew"), type<Total>("c.total"),
+      type<Index>("c.index"), type<Add>("c.add"),   type<Pair>("c.pair"),        type<InPlace>("c.paint"),
+      type<Spin>("c.spin"),   type<Wild>("c.wild"), type<PastEnd>("c.past_end"), type<Waits>("c.waits"),
+      type<End>("c.end"),     type<Move>("c.move"), type<Frames>("c.frames"),    type<Make>("c.make"),
+      type<First>("c.first"), type<Few>("c.few"),   type<HostFew>("c.hostfew"),  type<Total>("c.total"),
       type<Judge>("c.judge")};
   static const mr_plugin table = {sizeof(mr_plugin), MR_ABI_VERSION, "c", "1", types, std::size(types), 0};
   return table;

@@ -54,9 +54,9 @@ struct Capture {
   }
   void write(int64_t* to, int64_t value) { require(launch({1, 1, 0, stream}, write_late, to, value)); }
   void twice(int64_t* to, const int64_t* from) { require(launch({1, 1, 0, stream}, double_it, to, from)); }
-  void join(cudaStream_t behind, cudaStream_t before) {
+  void join(cudaStream_t after, cudaStream_t before) {
     require(cudaEventRecord(event, before));
-    require(cudaStreamWaitEvent(behind, event));
+    require(cudaStreamWaitEvent(after, event));
   }
   // How many edges of the graph let a kernel come up early, and how many do not.
   struct Edges {
@@ -74,7 +74,7 @@ struct Capture {
       ++(edge.type == cudaGraphDependencyTypeProgrammatic ? edges.early : edges.plain);
     return edges;
   }
-  // The numbers behind `times` launches, the last at once behind each other.
+  // The numbers after so many launches, which do not wait for each other on the host.
   std::vector<int64_t> run(int times = 1) {
     cudaGraphExec_t exec = nullptr;
     require(cudaGraphInstantiate(&exec, graph, 0));
@@ -122,12 +122,12 @@ TEST_CASE("4.5: after several branches, a fill or a copy a kernel comes up when 
   Capture capture;
   capture.write(&capture.numbers[0], 3);
   capture.join(capture.side, capture.stream);
-  capture.twice(&capture.numbers[1], &capture.numbers[0]); // early: behind one kernel
+  capture.twice(&capture.numbers[1], &capture.numbers[0]); // early: after one kernel
   require(launch({1, 1, 0, capture.side}, write_late, &capture.numbers[2], int64_t{5}));
   capture.join(capture.stream, capture.side);
-  capture.twice(&capture.numbers[3], &capture.numbers[2]); // behind two
+  capture.twice(&capture.numbers[3], &capture.numbers[2]); // after two
   require(cudaMemsetAsync(&capture.numbers[4], 0, sizeof(int64_t), capture.stream));
-  capture.twice(&capture.numbers[5], &capture.numbers[3]); // behind a fill
+  capture.twice(&capture.numbers[5], &capture.numbers[3]); // after a fill
   const Capture::Edges edges = capture.end();
   CHECK(edges.early == (comes_up_early() ? 2 : 0));
   const std::vector<int64_t> seen = capture.run(2);

@@ -21,7 +21,7 @@ using Launch = std::function<const char*(cudaStream_t, size_t i)>;
 
 class Replay {
  public:
-  // `launches` one behind the other, with the sets in turns from `first` on.
+  // Captures so many launches in a row. Launch n uses the set (first + n) mod `sets`.
   Replay(cudaStream_t stream, const Launch& launch, size_t first, uint32_t launches, size_t sets) : stream_(stream) {
     cudaGraph_t graph;
     handlers::checked(cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal), "cudaStreamBeginCapture");

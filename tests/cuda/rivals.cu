@@ -254,7 +254,7 @@ PeerCopies peer_copies(uint64_t bytes, uint32_t count, int on) {
   const int64_t begin = now_ns();
   round(count);
   const double seconds = static_cast<double>(now_ns() - begin) / 1e9;
-  // An event between any two of them, as many copies behind each other as there are events.
+  // An event between any two of them, as many copies in a row as there are events.
   std::array<cudaEvent_t, 65> events;
   for (cudaEvent_t& event : events) check(cudaEventCreate(&event));
   std::vector<float> each_ms;

@@ -16,8 +16,8 @@ enum class NumbersBy { nobody, argument, mapped, copy };
 // The graph is captured and launched by CUDA's own functions, or by libtorch's CUDAGraph if torch_replay.so is there.
 enum class LaunchedBy { cuda, torch };
 
-// A captured graph of `nodes` kernels, one behind the other, of which each takes about spin_ns (0: none), and a last
-// one that writes a sequence number to mapped memory.
+// A captured graph of `nodes` kernels in a row, of which each takes about spin_ns (0: none), and a last one
+// that writes a sequence number to mapped memory.
 class GraphLoop {
  public:
   GraphLoop(int device, uint32_t nodes, uint64_t spin_ns, NumbersBy by = NumbersBy::nobody,
@@ -39,8 +39,8 @@ class GraphLoop {
 double frames_by_hand(uint64_t bytes, uint32_t depth, uint32_t count);
 // The same in the naive way: memory is allocated for each frame, copies are synchronous, and each kernel is waited for.
 double frames_naively(uint64_t bytes, uint32_t count);
-// Peer copies of so many bytes from device 0 to device 1, on a stream of the device `on`: seconds for `count`, one
-// behind the other, and the median time of one of `count` between two events, in µs.
+// Peer copies of so many bytes from device 0 to device 1, on a stream of the device `on`: seconds for `count`
+// in a row, and the median time of one of `count` between two events, in µs.
 struct PeerCopies {
   double seconds, one_us;
 };

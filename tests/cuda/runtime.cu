@@ -247,7 +247,7 @@ TEST_CASE("4.9: memory that is not there is told before the run") {
   CHECK_THROWS_AS(Compiled(std::move(pipeline), on_gpu()), Failure);
 }
 
-// In a process of its own: what it leaves on the device holds up whatever is launched behind it.
+// In a process of its own: what it leaves on the device holds up whatever is launched after it.
 TEST_CASE("4.9: a device that never finishes is given up" * doctest::skip()) {
   Pipeline pipeline = chain({"spin"}, 10);
   pipeline.graph.handlers[1].params.push_back({"us", "4000000", {}}); // four seconds a tick
@@ -261,7 +261,7 @@ TEST_CASE("4.9: a device that never finishes is given up" * doctest::skip()) {
 
 // Under memcheck, which has to find it: a kernel that writes between two blocks of an arena hurts nobody else.
 TEST_CASE("4.9: a checker finds a kernel that writes past the end of its block" * doctest::skip()) {
-  CHECK(seen_by(chain({"behind"}, 10), on_gpu(), "c").size() == 10);
+  CHECK(seen_by(chain({"past_end"}, 10), on_gpu(), "c").size() == 10);
 }
 
 // In a process of its own: an illegal address ends the process's context for good.

@@ -171,6 +171,18 @@ std::string camera(const Params& said) {
   return text + " }";
 }
 
+// Two streams of 20 values, the first of which fails once, at value 7: camera → a relay, and a handler of this type,
+// both on the device → notes.
+Ran run_on(const std::string& device, const std::string& type, const Setup& setup) {
+  const std::string there = ", device: \"" + device + "\" }\n";
+  return run_life("{ mode: free }", "{ a: { fail_at: 7 }, b: { fail_at: -1 } }",
+                  "  video: { type: l.camera, for_each: cameras, count: 20, fail_at: \"{fail_at}\" }\n"
+                  "  first: { type: l.anywhere, for_each: cameras, input: video" +
+                      there + "  later: { type: " + type + ", for_each: cameras, input: first" + there +
+                      "  notes: { type: l.notes, for_each: cameras, input: later, name: \"{stream}\" }\n",
+                  setup);
+}
+
 std::vector<int64_t> values_of(const std::string& stream) {
   std::vector<int64_t> values;
   for (const LifeNote& note : lives_noted[stream]) values.push_back(note.value);
@@ -357,16 +369,7 @@ TEST_CASE("B11: handlers on devices begin anew with their stream, captured as on
       setup.virtual_time = time == Time::is_virtual;
       setup.adversarial = time == Time::adversarial;
       setup.domains = {"cpu", device};
-      const Ran ran = run_life("{ mode: free }", "{ a: { fail_at: 7 }, b: { fail_at: -1 } }",
-                               R"(
-  video: { type: l.camera, for_each: cameras, count: 20, fail_at: "{fail_at}" }
-  first: { type: l.anywhere, for_each: cameras, input: video, device: )" +
-                                   device + R"( }
-  later: { type: l.anywhere, for_each: cameras, input: first, device: )" +
-                                   device + R"( }
-  notes: { type: l.notes, for_each: cameras, input: later, name: "{stream}" }
-)",
-                               setup);
+      const Ran ran = run_on(device, "l.anywhere", setup);
       REQUIRE_MESSAGE(ran.ok, ran.error.what);
       std::vector<int64_t> expected(27);
       std::iota(expected.begin(), expected.begin() + 7, 0);
@@ -400,16 +403,7 @@ TEST_CASE("4.7: state is zero again when its stream begins anew, and stays where
       setup.domains = {"cpu"};
       if (device != "cpu") setup.domains.push_back(device);
       enqueued::Sums::where.clear();
-      const Ran ran = run_life("{ mode: free }", "{ a: { fail_at: 7 }, b: { fail_at: -1 } }",
-                               R"(
-  video: { type: l.camera, for_each: cameras, count: 20, fail_at: "{fail_at}" }
-  first: { type: l.anywhere, for_each: cameras, input: video, device: )" +
-                                   device + R"( }
-  later: { type: l.sums, for_each: cameras, input: first, device: )" +
-                                   device + R"( }
-  notes: { type: l.notes, for_each: cameras, input: later, name: "{stream}" }
-)",
-                               setup);
+      const Ran ran = run_on(device, "l.sums", setup);
       REQUIRE_MESSAGE(ran.ok, ran.error.what);
       std::vector<int64_t> of_one(20);
       for (int64_t n = 0; n < 20; ++n) of_one[static_cast<size_t>(n)] = n * (n + 1) / 2 * 1000 + n + 1;
