@@ -1,13 +1,13 @@
 // Goes through a picture row by row, and in each row through the marks that meet it; see mark_painter.h.
 //
-// A mark looks only at the stretches of a row that it may cover. A frame has two, its sides. A pixel is loaded when the
-// first mark covers it. Its channels stay in single precision until the row's end, where they are rounded and stored.
+// A mark looks only at the stretches of a row that it may cover, four columns at a time. A frame has two stretches, its
+// sides. Four pixels are loaded when the first mark covers one of them. Their channels stay in single precision until
+// the row's end, where they are rounded and stored.
 #include "handlers/draw/mark_painter.h"
 
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
-#include <utility>
 
 namespace millrace::handlers {
 
@@ -15,39 +15,24 @@ using namespace draw;
 
 namespace {
 
-// Marks a loop over the columns of a stretch, which is compiled for AVX2 too. GCC computes eight square roots at a time
-// only if none of them has to set errno.
-#if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__) && !defined(__SANITIZE_THREAD__) && \
-    !defined(__SANITIZE_ADDRESS__)
-#define MR_COVER_LOOP \
-  __attribute__((optimize("O3", "no-math-errno", "no-trapping-math"), target_clones("avx2", "default")))
-#else
-#define MR_COVER_LOOP
-#endif
+constexpr int32_t kRowsAhead = 2; // the row whose bytes are fetched is so far below
 
-constexpr int32_t kLongStretch = 24; // columns; the coverages of a stretch that is as long are computed by such a loop
-constexpr int32_t kRowsAhead = 2;    // the row whose bytes are fetched is so far below
+// A segment that rises less along its length counts as level. Its rows are looked at in the whole width of its area.
+constexpr float kLevel = 1e-4f;
 
-// Turns distances to a path into coverages. One loop for both kinds of edges would have a branch in it.
-MR_INTO_LOOPS void cover_lines(const MarkShape& shape, bool soft, int32_t count, float* values) {
-  if (soft)
-    for (int32_t i = 0; i < count; ++i) values[i] = line_coverage(shape, true, values[i]);
-  else
-    for (int32_t i = 0; i < count; ++i) values[i] = line_coverage(shape, false, values[i]);
+// The middles of four columns.
+FourFloats middles_from(int32_t column) { return static_cast<float>(column) + FourFloats{0.5f, 1.5f, 2.5f, 3.5f}; }
+
+// The columns of an area whose middles lie between two places.
+Columns columns_between(const PixelArea& area, float left, float right) {
+  const auto begin = static_cast<float>(area.left), end = static_cast<float>(area.right);
+  return {static_cast<int32_t>(clamped(left + 0.5f, begin, end)),
+          static_cast<int32_t>(clamped(right + 0.5f, begin, end))};
 }
 
-// These compute the coverages of `count` columns. The first column has its middle at x. The shape is a copy, which no
-// store can change.
-MR_COVER_LOOP void cover_segment(MarkShape shape, bool soft, float x, float y, int32_t count, float* coverage) {
-  for (int32_t i = 0; i < count; ++i) coverage[i] = distance_to_segment(shape, x + static_cast<float>(i), y);
-  cover_lines(shape, soft, count, coverage);
-}
-MR_COVER_LOOP void cover_frame(MarkShape shape, bool soft, float x, float y, int32_t count, float* coverage) {
-  for (int32_t i = 0; i < count; ++i) coverage[i] = fabsf(distance_to_box(shape, x + static_cast<float>(i), y));
-  cover_lines(shape, soft, count, coverage);
-}
-MR_COVER_LOOP void cover_inside(MarkShape shape, float x, float y, int32_t count, float* coverage) {
-  for (int32_t i = 0; i < count; ++i) coverage[i] = fill_coverage(distance_to_box(shape, x + static_cast<float>(i), y));
+// Rounding moves a side of a shape by less than this, in pixels.
+float slack_of(const MarkShape& mark) {
+  return 0.01f + 1e-6f * (std::fabs(mark.x) + mark.length + mark.across + mark.corner);
 }
 
 // Half of the width of an upright box in a row that is `off` above or below its middle, after all its sides were moved
@@ -66,11 +51,9 @@ void MarkPainter::reserve(size_t marks, uint32_t width, uint32_t height) {
   by_top_.reserve(marks);
   active_.reserve(marks);
   row_begin_.reserve(size_t{height} + 2);
-  for (std::vector<float>* of_columns : {&line_, &fill_, &most_line_.alpha, &most_fill_.alpha})
-    of_columns->reserve(width);
-  most_line_.piece.reserve(width);
-  most_fill_.piece.reserve(width);
-  row_.reserve(2 * marks, width);
+  most_line_.reserve(width + 2 * kFour);
+  most_fill_.reserve(width + 2 * kFour);
+  row_.reserve(width);
 }
 
 void MarkPainter::begin(const ImageSpan& picture, const MarkStyle& style) {
@@ -78,25 +61,30 @@ void MarkPainter::begin(const ImageSpan& picture, const MarkStyle& style) {
   style_ = style;
   stroke_count_ = 0;
   shapes_.clear();
-  const size_t width = picture.width();
-  line_.resize(width);
-  fill_.resize(width);
-  most_line_.piece.resize(width);
-  most_fill_.piece.resize(width);
-  most_line_.alpha.assign(width, 0);
-  most_fill_.alpha.assign(width, 0);
+  most_line_.begin(picture.width() + 2 * kFour);
+  most_fill_.begin(picture.width() + 2 * kFour);
   row_.begin(picture.width(), style.adds);
 }
 
 PaintedShape MarkPainter::prepared(const MarkShape& mark) const {
   PaintedShape shape{mark, stroke_count_};
-  if (!mark.is_box() && mark.dy != 0) {
-    shape.slope = mark.dx / mark.dy;
-    shape.aside = mark.reach / std::fabs(mark.dy);
-    shape.moves = static_cast<int32_t>(clamped(shape.slope * kRowsAhead, -1e6f, 1e6f));
-  } else if (mark.is_box() && mark.dy == 0) {
-    shape.sides = stretches(shape, mark.y);
+  if (mark.is_box()) {
+    if (mark.dy != 0) return shape;
+    shape.sides = box_stretches(shape, mark.y);
     shape.straight = mark.down + smaller(mark.corner - mark.reach, 0);
+  } else if (std::fabs(mark.dy) < kLevel) {
+    shape.aside = 4 * kMarkPlaceMax;
+  } else {
+    shape.slope = mark.dx / mark.dy;
+    shape.aside = (mark.reach / std::fabs(mark.dy)) * (1 + 1e-6f) + slack_of(mark);
+    shape.moves = static_cast<int32_t>(shape.slope * kRowsAhead);
+    // Along the segment, the pixels of a row are so far from the place where the row crosses it.
+    const float along = shape.aside * std::fabs(mark.dx) + slack_of(mark);
+    const float one = mark.y + along * mark.dy, other = mark.y + (mark.length - along) * mark.dy;
+    if (2 * along < mark.length) {
+      shape.between_top = smaller(one, other);
+      shape.between_bottom = larger(one, other);
+    }
   }
   return shape;
 }
@@ -150,13 +138,15 @@ void MarkPainter::paint() {
   }
 }
 
-// Takes in the marks that begin at the row, and leaves those that have ended; both lists are in order.
+// Leaves the marks that have ended and takes in those that begin at the row. Both lists are in order.
 void MarkPainter::activate(int32_t row) {
   std::erase_if(active_, [&](uint32_t shape) { return shapes_[shape].mark.area.bottom <= row; });
-  const auto at = static_cast<size_t>(row);
-  const size_t old = active_.size();
-  for (uint32_t i = row_begin_[at]; i < row_begin_[at + 1]; ++i) active_.push_back(by_top_[i]);
-  if (old < active_.size() && old > 0 && active_[old - 1] > active_[old]) std::sort(active_.begin(), active_.end());
+  size_t left = active_.size();
+  const uint32_t first = row_begin_[static_cast<size_t>(row)];
+  uint32_t next = row_begin_[static_cast<size_t>(row) + 1];
+  active_.resize(left + next - first);
+  for (size_t to = active_.size(); next > first; --to)
+    active_[to - 1] = left > 0 && active_[left - 1] > by_top_[next - 1] ? active_[--left] : by_top_[--next];
 }
 
 template <uint32_t kBytes>
@@ -177,38 +167,36 @@ void MarkPainter::paint_rows() {
   }
 }
 
-// Calls `use(column, line's coverage, inside's coverage)` with each column that the mark may cover, and notes those
-// stretches.
+// Calls `use(column, line's coverages, inside's coverages)` for each four columns of which the mark may cover one.
 template <uint32_t kBytes, class Use>
-void MarkPainter::each_column(const PaintedShape& shape, int32_t row, const Use& use) {
+void MarkPainter::each_four(const PaintedShape& shape, int32_t row, const Use& use) {
   const MarkShape& mark = shape.mark;
   const bool soft = style_.soft;
   const float y = static_cast<float>(row) + 0.5f;
-  const Stretches found = stretches(shape, y);
+  // A picture's rows are far apart in memory. No processor foresees an access to the next one.
+  const uint8_t* const later = picture_.row(0) + (row + kRowsAhead) * static_cast<ptrdiff_t>(picture_.stride());
+  if (!mark.is_box()) {
+    const float middle = mark.x + (y - mark.y) * shape.slope;
+    const Columns columns = columns_between(mark.area, middle - shape.aside, middle + shape.aside);
+    __builtin_prefetch(later + ptrdiff_t{columns.begin + shape.moves} * kBytes, 1);
+    __builtin_prefetch(later + ptrdiff_t{columns.end + shape.moves} * kBytes, 1);
+    const bool is_between = y >= shape.between_top && y <= shape.between_bottom;
+    for (int32_t column = columns.begin; column < columns.end; column += kFour) {
+      const FourFloats x = middles_from(column);
+      const FourFloats line = line_coverage(
+          mark, soft, is_between ? absolute(distance_aside(mark, x, y)) : distance_to_segment(mark, x, y));
+      if (any_positive(line)) use(column, line, FourFloats{});
+    }
+    return;
+  }
+  const Stretches found = box_stretches(shape, y);
   for (uint32_t s = 0; s < found.count; ++s) {
-    const Columns& columns = found.columns[s];
-    row_.add(columns);
-    // A picture's rows are far apart in memory. No processor foresees an access to the next one.
-    const int32_t later = columns.begin + shape.moves;
-    __builtin_prefetch(picture_.row(0) + (row + kRowsAhead) * static_cast<ptrdiff_t>(picture_.stride()) +
-                           static_cast<ptrdiff_t>(later) * kBytes,
-                       1);
-    if (const int32_t count = columns.end - columns.begin; count >= kLongStretch) {
-      const float x = static_cast<float>(columns.begin) + 0.5f;
-      if (!mark.is_box()) cover_segment(mark, soft, x, y, count, line_.data());
-      if (mark.is_box() && mark.has_line) cover_frame(mark, soft, x, y, count, line_.data());
-      if (mark.has_fill) cover_inside(mark, x, y, count, fill_.data());
-      for (int32_t i = 0; i < count; ++i)
-        use(columns.begin + i, mark.has_line ? line_[i] : 0, mark.has_fill ? fill_[i] : 0);
-    } else if (mark.is_box()) {
-      for (int32_t x = columns.begin; x < columns.end; ++x) {
-        const float distance = distance_to_box(mark, static_cast<float>(x) + 0.5f, y);
-        use(x, mark.has_line ? line_coverage(mark, soft, fabsf(distance)) : 0,
-            mark.has_fill ? fill_coverage(distance) : 0);
-      }
-    } else {
-      for (int32_t x = columns.begin; x < columns.end; ++x)
-        use(x, line_coverage(mark, soft, distance_to_segment(mark, static_cast<float>(x) + 0.5f, y)), 0.0f);
+    __builtin_prefetch(later + ptrdiff_t{found.columns[s].begin} * kBytes, 1);
+    for (int32_t column = found.columns[s].begin; column < found.columns[s].end; column += kFour) {
+      const FourFloats distance = distance_to_box(mark, middles_from(column), y);
+      const FourFloats line = mark.has_line ? line_coverage(mark, soft, absolute(distance)) : FourFloats{};
+      const FourFloats fill = mark.has_fill ? fill_coverage(distance) : FourFloats{};
+      if (any_positive(line) || any_positive(fill)) use(column, line, fill);
     }
   }
 }
@@ -216,79 +204,80 @@ void MarkPainter::each_column(const PaintedShape& shape, int32_t row, const Use&
 template <uint32_t kBytes>
 void MarkPainter::paint_mark(const PaintedShape& shape, int32_t row) {
   const MarkShape& mark = shape.mark;
-  const auto blend_line = row_.blender<kBytes>(mark.line_color), blend_fill = row_.blender<kBytes>(mark.fill_color);
+  const Channels line_ink = ink_of_layer(mark.line_color), fill_ink = ink_of_layer(mark.fill_color);
   const float line_alpha = mark.line_color[3], fill_alpha = mark.fill_color[3];
   if (mark.runs) {
-    each_column<kBytes>(shape, row, [&](int32_t x, float line, float) {
-      float color[4];
-      run_color(mark, static_cast<float>(x) + 0.5f, static_cast<float>(row) + 0.5f, color);
-      if (line > 0) row_.blender<kBytes>(color)(x, line * color[3]);
+    each_four<kBytes>(shape, row, [&](int32_t column, const FourFloats& line, const FourFloats&) {
+      const FourFloats shares = share_of_segment(mark, middles_from(column), static_cast<float>(row) + 0.5f);
+      const FourFloats alphas = line * (line_alpha + (fill_alpha - line_alpha) * shares);
+      row_.fetch<kBytes>(column);
+#pragma GCC unroll 4
+      for (int32_t i = 0; i < kFour; ++i)
+        row_.blend_one(column + i, line_ink + (fill_ink - line_ink) * shares[i], alphas[i]);
     });
   } else if (!mark.has_fill) {
-    each_column<kBytes>(shape, row, [=](int32_t x, float line, float) {
-      if (line > 0) blend_line(x, line * line_alpha);
-    });
-  } else if (same_color(mark.line_color, mark.fill_color)) {
-    each_column<kBytes>(shape, row, [=](int32_t x, float line, float fill) {
-      if (line > 0 || fill > 0) blend_fill(x, larger(line, fill) * fill_alpha);
+    each_four<kBytes>(shape, row, [=, this](int32_t column, const FourFloats& line, const FourFloats&) {
+      row_.blend<kBytes>(column, line_ink, line * line_alpha);
     });
   } else {
-    each_column<kBytes>(shape, row, [=](int32_t x, float line, float fill) {
-      if (fill > 0) blend_fill(x, fill * fill_alpha);
-      if (line > 0) blend_line(x, line * line_alpha);
+    const bool is_one = same_color(mark.line_color, mark.fill_color);
+    each_four<kBytes>(shape, row, [=, this](int32_t column, const FourFloats& line, const FourFloats& fill) {
+      row_.blend<kBytes>(column, fill_ink, (is_one ? larger(line, fill) : fill) * fill_alpha);
+      if (!is_one && any_positive(line)) row_.blend<kBytes>(column, line_ink, line * line_alpha);
     });
   }
 }
 
 template <uint32_t kBytes>
 void MarkPainter::paint_stroke(std::span<const uint32_t> pieces, int32_t row) {
+  const float y = static_cast<float>(row) + 0.5f;
   Columns all{INT32_MAX, INT32_MIN};
-  const auto color_of_line = [&](const MarkShape& mark, int32_t x, float(&run)[4]) -> const float* {
-    if (!mark.runs) return mark.line_color;
-    run_color(mark, static_cast<float>(x) + 0.5f, static_cast<float>(row) + 0.5f, run);
-    return run;
-  };
-  float run[4];
+  const MarkShape& first = shapes_[pieces[0]].mark;
+  bool is_plain = true; // all lines have one colour, and there are no insides
   for (const uint32_t piece : pieces) {
     const MarkShape& mark = shapes_[piece].mark;
-    each_column<kBytes>(shapes_[piece], row, [&](int32_t x, float line, float fill) {
-      all = {std::min(all.begin, x), std::max(all.end, x + 1)};
-      if (line > 0) most_line_.take(x, line * color_of_line(mark, x, run)[3], piece);
-      if (fill > 0) most_fill_.take(x, fill * mark.fill_color[3], piece);
+    is_plain = is_plain && !mark.runs && !mark.has_fill && same_color(mark.line_color, first.line_color);
+    each_four<kBytes>(shapes_[piece], row, [&](int32_t column, const FourFloats& line, const FourFloats& fill) {
+      all = {std::min(all.begin, column), std::max(all.end, column + kFour)};
+      FourFloats alphas = FourFloats{} + mark.line_color[3];
+      if (mark.runs)
+        alphas += (mark.fill_color[3] - mark.line_color[3]) * share_of_segment(mark, middles_from(column), y);
+      most_line_.take(column, line * alphas, piece);
+      if (mark.has_fill) most_fill_.take(column, fill * mark.fill_color[3], piece);
     });
   }
-  for (int32_t x = all.begin; x < all.end; ++x) {
-    const float line = std::exchange(most_line_.alpha[x], 0.0f), fill = std::exchange(most_fill_.alpha[x], 0.0f);
-    if (line <= 0 && fill <= 0) continue;
-    const MarkShape& of_line = shapes_[line > 0 ? most_line_.piece[x] : pieces[0]].mark;
-    const MarkShape& of_fill = shapes_[fill > 0 ? most_fill_.piece[x] : pieces[0]].mark;
-    blend_stroke(color_of_line(of_line, x, run), line, of_fill.fill_color, fill,
-                 [&](const float* color, float alpha) { row_.blender<kBytes>(color)(x, alpha); });
+  const auto width = static_cast<int32_t>(picture_.width());
+  for (int32_t column = all.begin; column < all.end; column += kFour) {
+    const FourFloats lines = most_line_.leave(column), fills = most_fill_.leave(column);
+    if (column >= width || (!any_positive(lines) && !any_positive(fills))) continue;
+    if (is_plain) {
+      row_.blend<kBytes>(column, ink_of_layer(first.line_color), lines);
+      continue;
+    }
+    row_.fetch<kBytes>(column);
+    for (int32_t i = 0; i < kFour; ++i) {
+      if (lines[i] <= 0 && fills[i] <= 0) continue;
+      const MarkShape& of_line = lines[i] > 0 ? shapes_[most_line_.piece(column + i)].mark : first;
+      const MarkShape& of_fill = fills[i] > 0 ? shapes_[most_fill_.piece(column + i)].mark : first;
+      float run[4];
+      if (of_line.runs) run_color(of_line, static_cast<float>(column + i) + 0.5f, y, run);
+      blend_stroke(of_line.runs ? run : of_line.line_color, lines[i], of_fill.fill_color, fills[i],
+                   [&](const float* color, float alpha) { row_.blend_one(column + i, ink_of_layer(color), alpha); });
+    }
   }
 }
 
-Stretches MarkPainter::stretches(const PaintedShape& shape, float y) const {
+Stretches MarkPainter::box_stretches(const PaintedShape& shape, float y) {
   const MarkShape& mark = shape.mark;
-  // Finds the columns whose middles lie between two places. `slack` is what rounding may take away.
-  const float slack = 0.01f + 1e-6f * (std::fabs(mark.x) + mark.length + mark.across + mark.corner + shape.aside);
-  const float most = static_cast<float>(mark.area.right) + 1;
-  const auto column = [&](float place) { return static_cast<int32_t>(clamped(place, -1, most) + 1.5f) - 1; };
-  const auto between = [&](float left, float right) {
-    return Columns{std::max(column(left - slack), mark.area.left), std::min(column(right + slack), mark.area.right)};
-  };
   Stretches found;
-  if (!mark.is_box()) {
-    const float middle = mark.x + (y - mark.y) * shape.slope;
-    found.add(mark.dy == 0 ? Columns{mark.area.left, mark.area.right}
-                           : between(middle - shape.aside, middle + shape.aside));
-    return found;
-  }
   if (mark.dy != 0) {
     found.add({mark.area.left, mark.area.right});
     return found;
   }
   const float off = std::fabs(y - mark.y);
   if (off <= shape.straight) return shape.sides;
+  const float slack = slack_of(mark);
+  const auto between = [&](float left, float right) { return columns_between(mark.area, left - slack, right + slack); };
   const float outer = half_width_at(mark, off, mark.reach);
   const float hole = mark.has_fill ? -1 : half_width_at(mark, off, -mark.reach) - 2 * slack;
   const Columns left = between(mark.x - outer, mark.x - hole), right = between(mark.x + hole, mark.x + outer);

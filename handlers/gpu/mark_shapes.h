@@ -10,6 +10,7 @@
 #include <cstdint>
 
 #include "handlers/gpu/box_marks.h"
+#include "handlers/gpu/four_floats.h"
 
 namespace millrace::handlers::draw {
 
@@ -63,14 +64,6 @@ MR_BOTH inline bool is_sound(const Mark& mark) {
   if (mark.kind == static_cast<int32_t>(MarkKind::curve)) return sound && sane(mark.at[4]) && sane(mark.at[5]);
   return sound && mark.kind == static_cast<int32_t>(MarkKind::box) && sane(mark.at[4]) && mark.at[2] >= 0 &&
          mark.at[3] >= 0;
-}
-
-// fmaxf() and fminf() treat NaN in another way, so compilers call a library for them. These are single instructions.
-MR_INTO_LOOPS float larger(float a, float b) { return a > b ? a : b; }
-MR_INTO_LOOPS float smaller(float a, float b) { return a < b ? a : b; }
-
-MR_INTO_LOOPS float clamped(float number, float low, float high) {
-  return number < low ? low : number > high ? high : number;
 }
 
 // Computes the channels of a colour as the canvas has them, and its alpha. Gray is the luma of BT.601.
@@ -185,13 +178,24 @@ MR_BOTH inline MarkShape shape_of(const Mark& mark, const MarkStyle& style, uint
   return shape;
 }
 
+// A place as a segment sees it: how far along its line it is, and how far aside, negative on one side. A Number is a
+// float; on the CPU also four of them, of places in one row.
+template <class Number>
+MR_INTO_LOOPS Number distance_along(const MarkShape& shape, Number x, float y) {
+  return (x - shape.x) * shape.dx + (y - shape.y) * shape.dy;
+}
+template <class Number>
+MR_INTO_LOOPS Number distance_aside(const MarkShape& shape, Number x, float y) {
+  return (x - shape.x) * shape.dy - (y - shape.y) * shape.dx;
+}
+
 // The distance from a place to a segment.
-MR_INTO_LOOPS float distance_to_segment(const MarkShape& shape, float x, float y) {
-  const float px = x - shape.x, py = y - shape.y;
-  const float along = px * shape.dx + py * shape.dy, aside = px * shape.dy - py * shape.dx;
+template <class Number>
+MR_INTO_LOOPS Number distance_to_segment(const MarkShape& shape, Number x, float y) {
+  const Number along = distance_along(shape, x, y), aside = distance_aside(shape, x, y);
   // Before the first end and beyond the second the end itself is the nearest place.
-  const float beyond = larger(larger(-along, along - shape.length), 0);
-  return sqrtf(beyond * beyond + aside * aside);
+  const Number beyond = larger(larger(-along, along - shape.length), 0);
+  return square_root(beyond * beyond + aside * aside);
 }
 
 // The place that is so far along a curve, 0…1.
@@ -241,9 +245,9 @@ MR_BOTH inline float distance_near_curve(const MarkShape& curve, float x, float 
 }
 
 // How far along a segment the place nearest to another one is, 0…1.
-MR_BOTH inline float share_of_segment(const MarkShape& shape, float x, float y) {
-  const float along = (x - shape.x) * shape.dx + (y - shape.y) * shape.dy;
-  return shape.length > 0 ? clamped(along / shape.length, 0, 1) : 0;
+template <class Number>
+MR_INTO_LOOPS Number share_of_segment(const MarkShape& shape, Number x, float y) {
+  return shape.length > 0 ? clamped(distance_along(shape, x, y) / shape.length, 0, 1) : Number{};
 }
 
 // Computes the colour of a segment whose colour runs, at a place.
@@ -253,24 +257,30 @@ MR_BOTH inline void run_color(const MarkShape& shape, float x, float y, float (&
 }
 
 // The distance from a place to a box's outline; negative inside.
-MR_INTO_LOOPS float distance_to_box(const MarkShape& shape, float x, float y) {
-  const float px = x - shape.x, py = y - shape.y;
-  const float across = fabsf(shape.dx * px + shape.dy * py) - shape.across;
-  const float down = fabsf(shape.dx * py - shape.dy * px) - shape.down;
-  const float out_x = larger(across, 0), out_y = larger(down, 0);
-  return sqrtf(out_x * out_x + out_y * out_y) + smaller(larger(across, down), 0) - shape.corner;
+template <class Number>
+MR_INTO_LOOPS Number distance_to_box(const MarkShape& shape, Number x, float y) {
+  const Number px = x - shape.x;
+  const float py = y - shape.y;
+  const Number across = absolute(shape.dx * px + shape.dy * py) - shape.across;
+  const Number down = absolute(shape.dx * py - shape.dy * px) - shape.down;
+  const Number out_x = larger(across, 0), out_y = larger(down, 0);
+  return square_root(out_x * out_x + out_y * out_y) + smaller(larger(across, down), 0) - shape.corner;
 }
 
 // The share of a pixel that a line covers whose path is so far from the pixel's middle.
-MR_INTO_LOOPS float line_coverage(const MarkShape& shape, bool soft, float distance) {
+template <class Number>
+MR_INTO_LOOPS Number line_coverage(const MarkShape& shape, bool soft, Number distance) {
   if (!soft) return clamped(shape.half_line - distance, 0, 1) * shape.thinness;
   const float softness = shape.is_box() ? kSoftBox : kSoftSegment;
-  const float share = clamped((distance - shape.half_line + softness) / (2 * softness), 0, 1);
-  return 1 - share * share * (3 - 2 * share);
+  const Number share = clamped((distance - shape.half_line + softness) / (2 * softness), 0, 1);
+  return 1.0f - share * share * (3.0f - 2.0f * share);
 }
 
 // The share of a pixel that the inside of an outline covers that is so far away; negative inside.
-MR_INTO_LOOPS float fill_coverage(float distance) { return clamped(0.5f - distance, 0, 1); }
+template <class Number>
+MR_INTO_LOOPS Number fill_coverage(Number distance) {
+  return clamped(0.5f - distance, 0, 1);
+}
 
 // True if the mark may cover a pixel whose middle is at most so far from a place.
 MR_BOTH inline bool may_cover(const MarkShape& shape, float x, float y, float radius) {

@@ -87,10 +87,10 @@ TEST_CASE("the distance to a rounded box, and what a soft stroke of 2 covers the
 
 TEST_CASE("a segment of no length is a disc, a line below one pixel is fainter, and a width of 0 is no line") {
   const MarkShape dot = shape(mark_of(MarkKind::segment, {20, 20, 20, 20}, 8), kCrisp);
-  CHECK(distance_to_segment(dot, 23, 24) == near(5));
-  CHECK(line_coverage(dot, false, 4) == near(0.5));
+  CHECK(distance_to_segment(dot, 23.0f, 24) == near(5));
+  CHECK(line_coverage(dot, false, 4.0f) == near(0.5));
   const MarkShape thin = shape(mark_of(MarkKind::segment, {0, 0, 100, 0}, 0.3f), kCrisp);
-  CHECK(line_coverage(thin, false, 0) == near(0.3));
+  CHECK(line_coverage(thin, false, 0.0f) == near(0.3));
   CHECK(line_coverage(thin, false, 0.5f) == near(0.15));
   CHECK_FALSE(shape(mark_of(MarkKind::segment, {0, 0, 100, 0}, 0), kSoft).has_line);
 }
