@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <tuple>
 
 namespace millrace::handlers {
@@ -79,35 +80,41 @@ const LinkGraph::Past* LinkGraph::past_of(uint32_t a, uint32_t b) const {
 }
 
 void LinkGraph::find_nearest(std::span<const Point> points) {
-  const auto count = static_cast<uint32_t>(points.size());
-  const float ratio = rule_.linked_ratio();
-  const float score_max = rule_.radius * rule_.radius;
-  nearest_.resize(size_t{count} * rule_.k);
-  near_count_.assign(count, 0);
-  std::vector<uint32_t> linked_to(count, count); // the last point that was linked to it
-  for (uint32_t i = 0; i < count; ++i) {
-    if (!is_joinable(points[i])) continue;
-    for (const Past& past : past_[i])
-      if (past.linked) linked_to[past.other] = i;
-    Near* const best = nearest_.data() + size_t{i} * rule_.k;
-    uint32_t& kept = near_count_[i];
-    for (uint32_t j = 0; j < count; ++j) {
-      if (j == i || !is_joinable(points[j])) continue;
-      if (!rule_.delta_after && rule_.parts(points[i], points[j])) continue;
-      Near near{squared_distance(points[i], points[j]), j};
-      if (linked_to[j] == i) near.score *= ratio;
-      if (rule_.radius > 0 && near.score > score_max) continue;
-      if (kept == rule_.k && !(near < best[kept - 1])) continue;
-      uint32_t at = kept < rule_.k ? kept++ : kept - 1;
-      for (; at > 0 && near < best[at - 1]; --at) best[at] = best[at - 1];
-      best[at] = near;
-    }
+  nearest_.resize(points.size() * rule_.k);
+  near_count_.assign(points.size(), 0);
+  tree_.build(points);
+  for (const PointTree::Leaf& leaf : tree_.leaves()) find_nearest_of(points, leaf);
+}
+
+void LinkGraph::find_nearest_of(std::span<const Point> points, const PointTree::Leaf& leaf) {
+  constexpr float kInfinite = std::numeric_limits<float>::infinity();
+  const auto may_join = [&](uint32_t one, uint32_t other) {
+    return one != other && (rule_.delta_after || !rule_.parts(points[one], points[other]));
+  };
+  BestPoints best[PointTree::kLeafPoints];
+  for (uint32_t i = 0; i < leaf.count; ++i) {
+    const uint32_t point = leaf.places[i];
+    best[i] = BestPoints(nearest_.data() + size_t{point} * rule_.k, rule_.k,
+                         rule_.radius > 0 ? rule_.radius * rule_.radius : kInfinite);
+    // Those that were linked come first, since they count as nearer than they are.
+    for (const Past& past : past_[point])
+      if (past.linked && may_join(point, past.other))
+        best[i].offer({gpu::rounded_product(squared_distance(points[point], points[past.other]), rule_.linked_ratio()),
+                       past.other});
   }
+  const bool is_low = rule_.delta_y_max > 0 && !rule_.delta_after;
+  tree_.search(leaf, is_low ? rule_.delta_y_max : kInfinite, best, [&](uint32_t i, const ScoredPoint& near) {
+    const uint32_t point = leaf.places[i], other = near.place();
+    if (best[i].limit() < near || !may_join(point, other)) return;
+    const Past* const past = past_of(point, other);
+    if (!past || !past->linked) best[i].offer(near);
+  });
+  for (uint32_t i = 0; i < leaf.count; ++i) near_count_[leaf.places[i]] = best[i].count();
 }
 
 bool LinkGraph::is_near(uint32_t point, uint32_t other) const {
-  const Near* const first = nearest_.data() + size_t{point} * rule_.k;
-  return std::any_of(first, first + near_count_[point], [&](const Near& near) { return near.other == other; });
+  const ScoredPoint* const first = nearest_.data() + size_t{point} * rule_.k;
+  return std::any_of(first, first + near_count_[point], [&](const ScoredPoint& near) { return near.place() == other; });
 }
 
 void LinkGraph::join(std::span<const Point> points) {
@@ -115,14 +122,14 @@ void LinkGraph::join(std::span<const Point> points) {
   scores_.clear();
   for (uint32_t i = 0; i < points.size(); ++i)
     for (uint32_t rank = 0; rank < near_count_[i]; ++rank) {
-      const Near& near = nearest_[size_t{i} * rule_.k + rank];
-      if (near.other < i && is_near(near.other, i)) continue; // the other owns it
-      if (rule_.delta_after && rule_.parts(points[i], points[near.other])) continue;
+      const ScoredPoint& near = nearest_[size_t{i} * rule_.k + rank];
+      if (near.place() < i && is_near(near.place(), i)) continue; // the other owns it
+      if (rule_.delta_after && rule_.parts(points[i], points[near.place()])) continue;
       Link link;
-      link.a = static_cast<int32_t>(std::min(i, near.other));
-      link.b = static_cast<int32_t>(std::max(i, near.other));
+      link.a = static_cast<int32_t>(std::min(i, near.place()));
+      link.b = static_cast<int32_t>(std::max(i, near.place()));
       links_.push_back(link);
-      scores_.push_back(near.score);
+      scores_.push_back(near.score());
     }
 }
 
@@ -135,10 +142,12 @@ void LinkGraph::cap_degrees() {
 
 // Fills in what a link has beside its ends.
 void LinkGraph::live(std::span<const Point> points) {
+  ids_.resize(points.size());
+  for (uint32_t i = 0; i < points.size(); ++i) ids_[i] = places_.id_at(points.data(), i, points[i].id);
   for (Link& link : links_) {
     const auto a = static_cast<uint32_t>(link.a), b = static_cast<uint32_t>(link.b);
-    link.id_a = places_.id_at(points.data(), a, points[a].id);
-    link.id_b = places_.id_at(points.data(), b, points[b].id);
+    link.id_a = ids_[a];
+    link.id_b = ids_[b];
     link.length = std::sqrt(squared_distance(points[a], points[b]));
     const Past* const past = past_of(a, b);
     link.life = risen_life(past ? past->life : 0, rule_.gain);

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "handlers/gpu/link_rule.h"
+#include "handlers/points/point_tree.h"
 
 namespace millrace::handlers {
 
@@ -30,13 +31,6 @@ class [[gnu::visibility("hidden")]] LinkGraph { // hidden like its members
                              uint64_t& left_out);
 
  private:
-  struct Near {
-    float score;
-    uint32_t other;
-    friend bool operator<(const Near& a, const Near& b) {
-      return a.score < b.score || (a.score == b.score && a.other < b.other);
-    }
-  };
   // A pair of this list that was linked or faded before.
   struct Past {
     uint32_t other;
@@ -47,6 +41,7 @@ class [[gnu::visibility("hidden")]] LinkGraph { // hidden like its members
   void recall(std::span<const Point> points, const LinkMemory& memory);
   void remember(const LinkMemory& memory, size_t linked) const;
   void find_nearest(std::span<const Point> points);
+  void find_nearest_of(std::span<const Point> points, const PointTree::Leaf& leaf);
   bool is_near(uint32_t point, uint32_t other) const;
   void join(std::span<const Point> points);
   void cap_degrees();
@@ -59,7 +54,9 @@ class [[gnu::visibility("hidden")]] LinkGraph { // hidden like its members
   std::vector<Link> links_;
   std::vector<float> scores_;           // those of links_
   std::vector<std::vector<Past>> past_; // by place in the list
-  std::vector<Near> nearest_;           // k for each point, as many as near_count_ says
+  std::vector<int64_t> ids_;            // by place; −1: none, or a point before has it
+  PointTree tree_;
+  std::vector<ScoredPoint> nearest_; // k for each point, as many as near_count_ says
   std::vector<uint32_t> near_count_;
 };
 

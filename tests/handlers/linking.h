@@ -24,8 +24,12 @@ class [[gnu::visibility("hidden")]] Linking { // hidden like its members
         past_(rule.remembers() ? 2 * most_ : 0) {}
 
   std::vector<Link> step(const std::vector<Point>& points) {
-    const std::span<const Link> links = graph_.step(points, {turn_, slots_, past_}, most_, left_out);
+    const std::span<const Link> links = view(points);
     return {links.begin(), links.end()};
+  }
+  // The same without a copy: valid until the next step.
+  std::span<const Link> view(const std::vector<Point>& points) {
+    return graph_.step(points, {turn_, slots_, past_}, most_, left_out);
   }
   // As the runtime clears state.
   void forget() {
