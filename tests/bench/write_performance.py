@@ -83,6 +83,8 @@ PEER_GOALS = {
     ("decode", "millrace", "copies"): (None, 0),
     ("encode", "millrace", "of_ffmpegs"): (0.97, None),
     ("boxes", "millrace", "times_the_faster"): (1.5, None),
+    ("lines", "millrace", "times_the_faster"): (1.5, None),
+    ("points", "millrace", "times_the_faster"): (1, None),
     ("transfer", "millrace, plain", "of_socket_crc"): (0.85, None),
     ("transfer", "millrace, tls", "of_openssl"): (0.85, None),
     ("transfer", "millrace, plain", "of_zeromq"): (0.7, None),
@@ -150,12 +152,15 @@ with as many threads. In turns; rates are pictures a second while pictures come,
 # Marks, likewise.
 MARKS_BEGIN, MARKS_END = "<!-- marks begin -->", "<!-- marks end -->"
 MARKS_EXPLANATION = """\
-## Marks beside OpenCV and Cairo
+## Marks and links of points beside OpenCV, Cairo and nanoflann
 
 The painter of `draw.marks`, OpenCV (`rectangle` and `line` with `LINE_AA`) and Cairo (`stroke` of a path) paint the
 same places onto one picture of 3840×2160, 32 bits a pixel, in one process, one thread each, in turns. Boxes are about
 200×150; OpenCV's have square corners, since it has no others. `times_the_faster` is the faster rival's time over ours,
 made within each round. `tests/peers/marks.cpp` says the rest.
+
+`points.links` joins points of such a picture to their five nearest, in turns with nanoflann, which builds its k-d tree
+and finds the nearest of each point. Ours also makes the list of links (`tests/peers/links.cpp`).
 """
 # The links, likewise.
 NET_BEGIN, NET_END = "<!-- net begin -->", "<!-- net end -->"

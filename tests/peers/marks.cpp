@@ -4,18 +4,14 @@
 //
 // All paint the same places and colours. OpenCV's boxes have square corners, since it has no others.
 #include <cmath>
-#include <cstdio>
 #include <cstdlib>
-#include <functional>
-#include <map>
 #include <memory>
-#include <random>
 #include <string>
 #include <vector>
 
 #include "handlers/draw/mark_painter.h"
 #include "handlers/image/picture.h"
-#include "tests/peers/peer.h"
+#include "tests/peers/turns.h"
 
 #ifdef PEER_OPENCV
 #include <opencv2/imgproc.hpp>
@@ -30,22 +26,9 @@ namespace {
 
 constexpr int kWidth = 3840, kHeight = 2160;
 constexpr double kPi = 3.14159265358979;
-using Jobs = std::map<std::string, std::function<void()>>;
-
-// Random numbers that are the same in each run.
-class Numbers {
- public:
-  explicit Numbers(uint32_t seed) : random_(seed) {}
-  float operator()(double low, double high) {
-    return static_cast<float>(low + (high - low) * static_cast<double>(random_()) / 4294967295.0);
-  }
-
- private:
-  std::mt19937 random_;
-};
 
 std::vector<Mark> boxes(int count) {
-  Numbers any(1);
+  peers::Numbers any(1);
   std::vector<Mark> marks(static_cast<size_t>(count));
   for (Mark& mark : marks) {
     mark.kind = static_cast<int32_t>(MarkKind::box);
@@ -61,7 +44,7 @@ std::vector<Mark> boxes(int count) {
 }
 
 std::vector<Mark> lines(int count, float width) {
-  Numbers any(2);
+  peers::Numbers any(2);
   std::vector<Mark> marks(static_cast<size_t>(count));
   for (Mark& mark : marks) {
     const float turn = any(0, 2 * kPi);
@@ -75,7 +58,7 @@ std::vector<Mark> lines(int count, float width) {
   return marks;
 }
 
-void add_ours(Jobs& jobs, const std::vector<Mark>& marks, const ImageSpan& picture) {
+void add_ours(peers::Jobs& jobs, const std::vector<Mark>& marks, const ImageSpan& picture) {
   auto painter = std::make_shared<handlers::MarkPainter>();
   painter->reserve(marks.size(), kWidth, kHeight);
   jobs["millrace"] = [painter, &marks, picture] {
@@ -86,7 +69,7 @@ void add_ours(Jobs& jobs, const std::vector<Mark>& marks, const ImageSpan& pictu
 }
 
 #ifdef PEER_OPENCV
-void add_opencv(Jobs& jobs, const std::vector<Mark>& marks, const ImageSpan& picture) {
+void add_opencv(peers::Jobs& jobs, const std::vector<Mark>& marks, const ImageSpan& picture) {
   cv::setNumThreads(1);
   const cv::Mat canvas(kHeight, kWidth, CV_8UC4, picture.row(0), picture.stride());
   jobs["OpenCV"] = [canvas, &marks]() mutable {
@@ -105,7 +88,7 @@ void add_opencv(Jobs& jobs, const std::vector<Mark>& marks, const ImageSpan& pic
 #endif
 
 #ifdef PEER_CAIRO
-void add_cairo(Jobs& jobs, const std::vector<Mark>& marks, const ImageSpan& picture) {
+void add_cairo(peers::Jobs& jobs, const std::vector<Mark>& marks, const ImageSpan& picture) {
   const std::shared_ptr<cairo_surface_t> surface(
       cairo_image_surface_create_for_data(picture.row(0), CAIRO_FORMAT_RGB24, kWidth, kHeight,
                                           static_cast<int>(picture.stride())),
@@ -137,10 +120,9 @@ void add_cairo(Jobs& jobs, const std::vector<Mark>& marks, const ImageSpan& pict
 }
 #endif
 
-// The programs take turns, so that a noisy machine is as noisy for all.
-std::map<std::string, std::vector<double>> measure(const std::vector<Mark>& marks, int rounds) {
+peers::Times measure(const std::vector<Mark>& marks, int rounds) {
   handlers::Picture picture(Pixel::rgba8, kWidth, kHeight);
-  Jobs jobs;
+  peers::Jobs jobs;
   add_ours(jobs, marks, picture.span());
 #ifdef PEER_OPENCV
   add_opencv(jobs, marks, picture.span());
@@ -148,37 +130,15 @@ std::map<std::string, std::vector<double>> measure(const std::vector<Mark>& mark
 #ifdef PEER_CAIRO
   add_cairo(jobs, marks, picture.span());
 #endif
-  std::map<std::string, std::vector<double>> ms;
-  for (int round = -1; round < rounds; ++round) // the first one warms up
-    for (const auto& [name, job] : jobs) {
-      const peers::Stopwatch watch;
-      job();
-      if (round >= 0) ms[name].push_back(watch.seconds() * 1e3);
-    }
-  return ms;
+  return peers::in_turns(jobs, rounds);
 }
 
 } // namespace
 
 int main(int argc, char** argv) {
   const int rounds = argc > 1 ? std::atoi(argv[1]) : 31;
-  const std::map<std::string, std::vector<Mark>> works = {{"100 boxes, 2 px", boxes(100)},
-                                                          {"1,000 boxes, 2 px", boxes(1000)},
-                                                          {"500 lines of 400 px, 1 px", lines(500, 1)},
-                                                          {"500 lines of 400 px, 2 px", lines(500, 2)}};
-  std::printf("{");
-  const char* before = "";
-  for (const auto& [work, marks] : works) {
-    std::printf("%s\"%s\": {", before, work.c_str());
-    before = "";
-    for (const auto& [program, ms] : measure(marks, rounds)) {
-      std::printf("%s\"%s\": [", before, program.c_str());
-      for (size_t i = 0; i < ms.size(); ++i) std::printf("%s%.3f", i ? ", " : "", ms[i]);
-      std::printf("]");
-      before = ", ";
-    }
-    std::printf("}");
-    before = ", ";
-  }
-  std::printf("}\n");
+  peers::print_json({{"100 boxes, 2 px", measure(boxes(100), rounds)},
+                     {"1,000 boxes, 2 px", measure(boxes(1000), rounds)},
+                     {"500 lines of 400 px, 1 px", measure(lines(500, 1), rounds)},
+                     {"500 lines of 400 px, 2 px", measure(lines(500, 2), rounds)}});
 }

@@ -1,5 +1,7 @@
 #!/usr/bin/env python3
-"""Paints the same marks over a picture in draw.marks' painter, OpenCV and Cairo, and writes what came out as JSON.
+"""Paints the same marks in draw.marks' painter, OpenCV and Cairo, and joins the same points in points.links and nanoflann.
+
+Writes what came out as JSON.
 
 usage: marks.py BUILD_FOLDER OUT_JSON [--rounds N]
 """
@@ -17,12 +19,12 @@ import write_performance  # noqa: E402: found by the line above
 from compare import row  # noqa: E402: the same
 
 OURS = "millrace"
-RIVALS = {"OpenCV": "libopencv-dev", "Cairo": "libcairo2-dev"}
+RIVALS = {"OpenCV": "libopencv-dev", "Cairo": "libcairo2-dev", "nanoflann": "libnanoflann-dev"}
 
 
 def rows_of(works):
     for work, programs in works.items():
-        bench = "boxes" if "boxes" in work else "lines"
+        bench = next(bench for bench in ("boxes", "lines", "points") if bench in work)
         for program, ms in sorted(programs.items(), key=lambda item: item[0] != OURS):
             yield row(bench, work, program, "time", "ms", ms)
         rivals = [ms for program, ms in programs.items() if program != OURS]
@@ -37,9 +39,11 @@ def main():
     parser.add_argument("out", type=pathlib.Path)
     parser.add_argument("--rounds", type=int, default=51)
     arguments = parser.parse_args()
-    done = subprocess.run([arguments.build / "peer_marks", str(arguments.rounds)], capture_output=True, text=True, timeout=600,
-                          check=True)
-    works = json.loads(done.stdout)
+    works = {}
+    for program in "peer_marks", "peer_links":
+        done = subprocess.run([arguments.build / program, str(arguments.rounds)], capture_output=True, text=True, timeout=600,
+                              check=True)
+        works |= json.loads(done.stdout)
     present = {program for programs in works.values() for program in programs}
     missing = [f"{rival} is not measured: install {package}" for rival, package in RIVALS.items() if rival not in present]
     result = {"date": datetime.date.today().isoformat(), "rounds": arguments.rounds, "load": os.getloadavg()[0],
