@@ -251,7 +251,7 @@ class LiveRun {
         if (!command_.quiet) progress_.message(line);
       };
       hooks.warn = [this](const std::string& line) { progress_.message(line); };
-      open_control(); // before the node says that it listens: whoever reads that may steer it, and the rest may wait long
+      open_control(); // before the node says that it listens, since whoever reads that may steer it
       auto node = std::make_unique<node::Node>(pipeline_->graph, node_options(), hooks);
       {
         const std::lock_guard lock(mutex_);
