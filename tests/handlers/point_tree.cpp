@@ -123,8 +123,11 @@ TEST_CASE("few points are looked at, wherever they lie") {
     tree.build(points);
     uint64_t offers = 0, asked = 0;
     for (const PointTree::Leaf& leaf : tree.leaves()) {
-      offers += nearest_in(tree, leaf, 5, kInfinite).offers;
+      const Nearest found = nearest_in(tree, leaf, 5, kInfinite);
+      offers += found.offers;
       asked += leaf.count;
+      if (asked % 20 == 0) // some of them
+        REQUIRE((found.of_point[0] == nearest_of_all(points, points[leaf.places[0]], 5, kInfinite)));
     }
     CHECK(asked > 15'000);
     CHECK(offers < asked * 150); // a look at all points offers 16,384 to each
