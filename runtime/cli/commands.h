@@ -70,6 +70,10 @@ struct RunChoice {
   bool json = false;
 };
 
+struct GetCommand : RunChoice {
+  std::vector<std::string> wanted; // handler or handler.param; empty: all that are live
+};
+
 struct SetCommand : RunChoice {
   std::vector<std::string> changes; // handler.param=value
 };
@@ -96,6 +100,7 @@ int explain(const ExplainCommand& command);
 int identity(const IdentityCommand& command);
 int nodes(const NodesCommand& command);
 int set(const SetCommand& command);
+int get(const GetCommand& command);
 int stop(const RunChoice& command);
 int streams(const StreamsCommand& command);
 int check_handler(const CheckHandlerCommand& command);

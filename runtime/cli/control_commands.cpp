@@ -258,6 +258,90 @@ int set(const SetCommand& command) {
   return kDone;
 }
 
+namespace {
+
+std::string value_words(const ordered_json& value) { return printable(value.dump()); }
+
+// "blur.sigma  6.0  default 2.0, changed at tick 103 by millrace"
+std::string value_line(const std::string& name, size_t width, const ordered_json& param) {
+  std::vector<std::string> words;
+  if (!param.value("live", false)) words.emplace_back("not live");
+  if (param.contains("declared") && param.contains("tick"))
+    words.push_back("declared " + value_words(param.at("declared")));
+  if (param.contains("default")) words.push_back("default " + value_words(param.at("default")));
+  if (param.contains("tick")) {
+    const std::string by = param.at("by").get<std::string>();
+    words.push_back(fmt::format("changed at tick {}", param.at("tick").get<uint64_t>()) +
+                    (by.empty() ? "" : " by " + printable(by)));
+  }
+  std::string line = fmt::format("{:<{}}  {}", printable(name), width,
+                                 param.contains("value") ? value_words(param.at("value")) : "not known");
+  for (size_t i = 0; i < words.size(); ++i) line += (i ? ", " : "  ") + words[i];
+  return line + "\n";
+}
+
+// Those of the answer that the command asked for, by handler.param; "": all. `asked` is the handler's name, or that of
+// a template. Throws Failure: MR0310.
+ordered_json chosen_values(const ordered_json& handlers, const std::string& asked, const std::string& param) {
+  ordered_json chosen = ordered_json::object();
+  std::vector<std::string> names;
+  for (const auto& [handler, one] : handlers.items()) {
+    const ordered_json& parameters = one.at("parameters");
+    for (const auto& [name, value] : parameters.items()) {
+      names.push_back(name);
+      if (param.empty() || param == name) chosen[handler + "." + name] = value;
+    }
+  }
+  if (chosen.empty() && !param.empty())
+    throw Failure(Error{code::unknown_parameter,
+                        printable(asked) + " has no parameter \"" + printable(param) + "\"",
+                        {},
+                        {"there are: " + listed_from(param, names)},
+                        nearest_name(param, names),
+                        ""});
+  return chosen;
+}
+
+} // namespace
+
+int get(const GetCommand& command) {
+  const FoundRun run = choose_run(command.run, "get");
+  ordered_json values = ordered_json::object();
+  try {
+    std::vector<std::string> wanted = command.wanted;
+    if (wanted.empty()) wanted.emplace_back();
+    for (const std::string& one : wanted) {
+      const std::string handler = one.substr(0, one.find('.'));
+      const std::string param = handler.size() < one.size() ? one.substr(handler.size() + 1) : "";
+      ordered_json params = ordered_json::object();
+      if (!handler.empty()) params["handler"] = handler;
+      const std::optional<ordered_json> result = ask(run, "get", params, kHelloWithinMs);
+      if (!result) refuse_answer(run);
+      const ordered_json chosen = chosen_values(*result, handler, param);
+      for (const auto& [name, value] : chosen.items())
+        if (!one.empty() || value.value("live", false)) values[name] = value;
+    }
+  } catch (const Failure& failure) {
+    if (exit_code_of(failure.error()) != kInvalidPipeline) throw;
+    return fail_as_usage(failure);
+  } catch (const ordered_json::exception&) {
+    refuse_answer(run);
+  }
+  try {
+    ordered_json json = json_of(run);
+    json["values"] = values;
+    size_t width = 0;
+    for (const auto& [name, value] : values.items()) width = std::max(width, name.size());
+    std::string text;
+    for (const auto& [name, value] : values.items()) text += value_line(name, width, value);
+    if (text.empty()) text = "no parameter of the run is live\n";
+    write_file("-", command.json ? json.dump(2) + "\n" : text);
+  } catch (const ordered_json::exception&) {
+    refuse_answer(run);
+  }
+  return kDone;
+}
+
 int stop(const RunChoice& command) {
   const FoundRun run = choose_run(command.run, "stop");
   try {

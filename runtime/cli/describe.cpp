@@ -303,7 +303,9 @@ std::string describe_text(const plugin::RegisteredType& info) {
   return text;
 }
 
-std::string describe_json(const plugin::RegisteredType& info) {
+namespace {
+
+ordered_json declared(const plugin::HandlerInfo& info) {
   ordered_json json = {
       {"type", info.type},         {"summary", info.summary},   {"plugin", info.plugin},          {"path", info.path},
       {"bodies", bodies_of(info)}, {"traits", traits_of(info)}, {"max_pending", info.max_pending}};
@@ -312,6 +314,15 @@ std::string describe_json(const plugin::RegisteredType& info) {
   json["parameters"] = ordered_json::array();
   for (const Port& port : info.ports) json[port.is_input() ? "inputs" : "outputs"].push_back(port_json(info, port));
   for (const ParamInfo& param : info.params) json["parameters"].push_back(param_json(param));
+  return json;
+}
+
+} // namespace
+
+std::string declaration_json(const plugin::HandlerInfo& info) { return declared(info).dump(); }
+
+std::string describe_json(const plugin::RegisteredType& info) {
+  ordered_json json = declared(info);
   json["offers"] = ordered_json::array();
   for (const Offer& offer : offers_of(info))
     json["offers"].push_back({{"part", offer.part}, {"name", offer.name}, {"words", offer.words}});

@@ -17,6 +17,8 @@ std::vector<Offer> offers_of(const plugin::RegisteredType& info);
 
 std::string describe_text(const plugin::RegisteredType& info);
 std::string describe_json(const plugin::RegisteredType& info);
+// The declaration alone, also of a type whose code is elsewhere.
+std::string declaration_json(const plugin::HandlerInfo& info);
 // One line that a person can paste: that of the manual, else one that is made from ports and required parameters.
 std::string example_line(const plugin::HandlerInfo& info);
 

@@ -257,6 +257,10 @@ class Commands {
           ->type_name("NAME|PID");
       app.add_flag("--json", options.json, "as JSON");
     };
+    CLI::App& get_app =
+        add("get", "lists parameters of a run with their values now", [this] { return cli::get(get_); });
+    get_app.add_option("NAME", get_.wanted, "handler or handler.param; default: all that can be set");
+    choice(get_app, get_);
     CLI::App& set_app = add("set", "changes live parameters of a run", [this] { return cli::set(set_); });
     set_app.add_option("CHANGE", set_.changes, "handler.param=value; several change on the same tick")->required();
     choice(set_app, set_);
@@ -378,6 +382,7 @@ class Commands {
   DoctorCommand doctor_;
   CalibrateCommand calibrate_;
   ExplainCommand explain_code_;
+  GetCommand get_;
   SetCommand set_;
   RunChoice stop_;
   StreamsCommand streams_;

@@ -16,6 +16,7 @@
 #include <utility>
 
 #include "cli/commands.h"
+#include "cli/describe.h"
 #include "cli/exit_code.h"
 #include "cli/log_settings.h"
 #include "cli/metrics_server.h"
@@ -29,6 +30,7 @@
 #include "compose/pipeline.h"
 #include "embed/crash_report.h"
 #include "embed/streams.h"
+#include "exec/param_change.h"
 #include "exec/run.h"
 #include "exec/run_options.h"
 #include "graph/confine.h"
@@ -41,11 +43,13 @@
 #include "observe/start_thread.h"
 #include "plan/notes.h"
 #include "plan/plan.h"
+#include "plan/print.h"
 #include "plugin/call_watch.h"
 #include "plugin/registry.h"
 #include "serve/control.h"
 #include "serve/run_folder.h"
 #include "serve/socket.h"
+#include "serve/values.h"
 
 namespace millrace::cli {
 
@@ -185,7 +189,7 @@ class LiveRun {
     options.duration_ns = static_cast<int64_t>(command_.duration_s * 1e9);
     const std::shared_ptr<exec::Run> run = compiled_.composition->make_run(options);
     logged(log_, [&] { run->start(); });
-    take(run, std::make_shared<embed::Streams>(*compiled_.composition, *run));
+    take(run, std::make_shared<embed::Streams>(*compiled_.composition, *run), compiled_.composition.get());
   }
 
   // Lets other processes of this user change and stop the run from now on. Without it the run goes on as well.
@@ -207,6 +211,13 @@ class LiveRun {
       streams()->remove(set, name, std::move(done));
     };
     run.streams = [this] { return report().streams; };
+    run.describe = [this] { return describe_run(); };
+    run.values = [this](const std::string& handler) {
+      const std::lock_guard lock(composition_mutex_);
+      const std::shared_ptr<exec::Run> now = running();
+      if (!now || !composition_) refuse_unplanned();
+      return serve::values_json(composition_->plan(), composition_->graph(), now->values(), handler);
+    };
     control_ = std::make_unique<serve::Control>(run);
     try {
       const std::lock_guard lock(mutex_); // from before the file is there: a signal finds it and removes it
@@ -244,7 +255,7 @@ class LiveRun {
         composed = &composition;
       };
       hooks.running = [this, &composed, running](const std::shared_ptr<exec::Run>& run) {
-        take(run, run ? std::make_shared<embed::Streams>(*composed, *run) : nullptr);
+        take(run, run ? std::make_shared<embed::Streams>(*composed, *run) : nullptr, run ? composed : nullptr);
         if (run) running();
       };
       hooks.tell = [this](const std::string& line) {
@@ -438,7 +449,29 @@ class LiveRun {
     if (socket_) socket_->withdraw();
   }
 
-  void take(const std::shared_ptr<exec::Run>& run, std::shared_ptr<embed::Streams> streams) {
+  // Throws Failure: what a client asks of the plan is not known yet, or not any more.
+  [[noreturn]] static void refuse_unplanned() {
+    throw Failure(Error{
+        code::parameter_not_live, "there is no plan yet", {}, {"the nodes have not met, or the run is over"}, "", ""});
+  }
+
+  std::string describe_run() {
+    const std::lock_guard lock(composition_mutex_);
+    if (!composition_) refuse_unplanned();
+    const plan::Plan& plan = composition_->plan();
+    std::string types;
+    for (const plugin::HandlerInfo& info : plan.types)
+      types += fmt::format("{}\"{}\": {}", types.empty() ? "" : ", ", info.type, declaration_json(info));
+    return fmt::format("{{\"plan\": {}, \"types\": {{{}}}}}", plan::print_json(plan), types);
+  }
+
+  // `composition`: that of the run; null if there is none any more.
+  void take(const std::shared_ptr<exec::Run>& run, std::shared_ptr<embed::Streams> streams,
+            const embed::Composition* composition) {
+    {
+      const std::lock_guard lock(composition_mutex_);
+      composition_ = composition;
+    }
     {
       const std::lock_guard lock(mutex_);
       std::swap(streams_, streams);
@@ -534,7 +567,9 @@ class LiveRun {
   bool told_ = false; // true once the first signal was reported
   std::condition_variable told_changed_;
   std::atomic<bool> ended_{false}, stopped_by_control_{false};
-  std::shared_ptr<embed::Streams> streams_; // null: the nodes have not met; under `mutex_`
+  std::shared_ptr<embed::Streams> streams_;         // null: the nodes have not met; under `mutex_`
+  std::mutex composition_mutex_;                    // taken before `mutex_`
+  const embed::Composition* composition_ = nullptr; // that of `run_`; under `composition_mutex_`
   std::unique_ptr<serve::Control> control_;
   std::unique_ptr<serve::ControlSocket> socket_; // last: its thread uses all of the above
 };

@@ -15,6 +15,7 @@
 #include "exec/firing.h"
 #include "exec/group.h"
 #include "exec/live_changes.h"
+#include "exec/param_values.h"
 #include "exec/reader.h"
 #include "exec/run_log.h"
 #include "exec/run_options.h"
@@ -110,6 +111,7 @@ void admit_changes(PaceRun& pace, uint64_t index, bool asked) {
     // One that came from another node keeps its own: other paces here may not be there yet.
     if (change.at_index == UINT64_MAX) change.at_index = index;
     change.number = admitted++;
+    record_value(run, change);
     const plan::Plan& plan = run.planned.plan;
     if (plan.is_over_nodes() && pace.index == pace.plan->clock && plan.handlers[change.handler].node != plan.node)
       send_change(run, pace.plan->clock, pace.epochs_over.load(std::memory_order_relaxed), change);

@@ -93,6 +93,12 @@ void check_value(const plugin::HandlerInfo& info, const plugin::HandlerInfo::Par
   }
 }
 
+RunState::Change asked(uint32_t handler, const ParamChange& change) {
+  RunState::Change asked{handler, change.param, change.text};
+  asked.by = change.by;
+  return asked;
+}
+
 } // namespace
 
 std::vector<RunState::Change> check_changes(const RunState& run, const std::vector<ParamChange>& changes) {
@@ -104,7 +110,7 @@ std::vector<RunState::Change> check_changes(const RunState& run, const std::vect
       const plugin::HandlerInfo& info = plan.type_of(handler);
       if (RunState::is_of_batch(change.param)) {
         check_batch_change(run, handler, change);
-        checked.push_back({index, change.param, change.text, UINT64_MAX});
+        checked.push_back(asked(index, change));
         continue;
       }
       const auto& param = find_param(change.handler, info, change.param);
@@ -114,7 +120,7 @@ std::vector<RunState::Change> check_changes(const RunState& run, const std::vect
       check_value(info, param, change);
       if (run.options.confine && handler.node == plan.node) // elsewhere its own node says which files it may have
         plan::refuse_outside(change.handler + " (" + info.type + ")", param, change.text, {}, *run.options.confine);
-      checked.push_back({index, change.param, change.text, UINT64_MAX});
+      checked.push_back(asked(index, change));
     }
   }
   return checked;
@@ -131,7 +137,7 @@ std::vector<HomeChanges> by_home(const RunState& run, const std::vector<RunState
     const std::string clock = name_of(plan.clocks[handler.clock]);
     if (std::find(known->clocks.begin(), known->clocks.end(), clock) == known->clocks.end())
       known->clocks.push_back(clock);
-    known->changes.push_back({name_now(run, handler), change.param, change.text});
+    known->changes.push_back({name_now(run, handler), change.param, change.text, change.by});
   }
   return homes;
 }

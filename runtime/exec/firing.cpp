@@ -23,6 +23,7 @@
 #include "exec/failure.h"
 #include "exec/finish_step.h"
 #include "exec/handler_state.h"
+#include "exec/param_values.h"
 #include "exec/pending.h"
 #include "exec/run_log.h"
 #include "exec/run_options.h"
@@ -257,6 +258,7 @@ void apply_changes(HandlerRun& step, uint64_t index) {
     try {
       step.instance->set_param(change.param, change.text, {});
     } catch (const Failure& refused) { // its declaration allows it, but the handler's own type cannot hold it
+      restore_value(run, change);
       if (run.options.on_message)
         run.options.on_message(std::string("warning: a change was refused: ") + refused.what());
     }

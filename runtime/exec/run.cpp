@@ -8,6 +8,7 @@
 #include "exec/build.h"
 #include "exec/change.h"
 #include "exec/live_changes.h"
+#include "exec/param_values.h"
 #include "exec/reader.h"
 #include "exec/region.h"
 #include "exec/report.h"
@@ -83,6 +84,7 @@ void Run::start() {
     if (handler == run.planned.plan.handlers.size())
       throw Failure(code::unknown_handler, "the script changes " + scripted.change.handler + ", which is no handler");
     run.requested.push_back({handler, scripted.change.param, scripted.change.text, scripted.tick});
+    run.requested.back().by = "the script";
     run.changes_waiting = true;
   }
   for (auto& region : run.planned.regions) {
@@ -268,6 +270,8 @@ void Run::remove(const std::string& set, const std::string& name, StreamDone don
 }
 
 void Run::end_streams() { end_seats(*state_); }
+
+std::vector<HandlerValues> Run::values() const { return values_now(*state_); }
 
 std::vector<AppliedChange> Run::changes() const {
   const std::lock_guard lock(state_->changes_mutex);

@@ -112,6 +112,9 @@ class Run {
   // The changes that are kept, each with its tick (RunOptions::keep_changes). They can be given back as
   // RunOptions::script.
   std::vector<AppliedChange> changes() const;
+  // The handlers that this node runs now, with the live parameters that have changed. Any thread, once start() has
+  // returned.
+  std::vector<HandlerValues> values() const;
   uint64_t ticks() const;
   // Reports what the run has done so far. It costs the caller some microseconds a handler, and the run nothing. In
   // virtual time only after wait(). The numbers of a report are read one after another, so they may be a few ticks

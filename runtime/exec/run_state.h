@@ -8,9 +8,12 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
+#include <set>
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "device/fence.h"
@@ -109,6 +112,15 @@ class RunState {
     uint64_t at_index = UINT64_MAX; // a tick of the handler's clock; UINT64_MAX: the next one that is admitted
     std::shared_ptr<Request> request = nullptr; // null: nobody asks when it is taken, or its tick has begun
     size_t number = 0;                          // in `changes`: how many were admitted before it
+    std::string by{};                           // as in ParamChange
+  };
+  struct Value {
+    std::string text;
+    uint64_t tick = 0;
+    std::string by;
+  };
+  struct Values {
+    std::optional<Value> now, before;
   };
   // True for a value of `batch:`, as `millrace set` names it; for `batch` alone too, which is then refused as such.
   static bool is_of_batch(std::string_view param) { return param == "batch" || param.starts_with("batch."); }
@@ -124,9 +136,11 @@ class RunState {
   std::map<uint32_t, ClockChanges> live_changes; // by clock
   std::vector<Change> requested;                 // their tick has not come
   std::vector<Change> changes;                   // sorted by number; changes that every handler has applied are removed
-  std::atomic<size_t> changes_admitted{0};       // head, under changes_mutex: how many there have been
-  std::atomic<bool> changes_waiting{false};      // any, under changes_mutex
-  std::atomic<bool> changes_untold{false};       // head, under changes_mutex: one in `changes` still has its request
+  std::map<std::pair<uint32_t, std::string>, Values> values; // by handler and parameter
+  std::set<uint32_t> given_away;            // clocks whose streams came later, with values of their own
+  std::atomic<size_t> changes_admitted{0};  // head, under changes_mutex: how many there have been
+  std::atomic<bool> changes_waiting{false}; // any, under changes_mutex
+  std::atomic<bool> changes_untold{false};  // head, under changes_mutex: one in `changes` still has its request
 
   // built, and start. The trace. Each ring has one writer, except those of devices: any thread that waits may run a
   // device's bodies, so those rings are written under `device_traces`.

@@ -10,6 +10,7 @@
 #include "exec/failure.h"
 #include "exec/handler_run.h"
 #include "exec/handler_state.h"
+#include "exec/param_values.h"
 #include "exec/report_streams.h"
 #include "exec/run_log.h"
 #include "exec/run_state.h"
@@ -301,6 +302,7 @@ bool has_come(PaceRun& pace) {
   SeatRun& seat = *pace.clock->seat;
   RunState& run = *pace.run;
   if (!seat.asked.exchange(false)) return false;
+  forget_values(run, pace.plan->clock);
   {
     const std::lock_guard lock(run.seats_mutex);
     for (auto& [handler, instance] : seat.coming->made->instances) give_instance(run, handler, instance);

@@ -26,7 +26,7 @@ namespace {
 using nlohmann::ordered_json;
 
 // An answer of this version has some kilobytes.
-constexpr size_t kAnswerBytesMax = 1 << 20;
+constexpr size_t kAnswerBytesMax = 16 << 20; // the description of a thousand handlers has some megabytes
 // The pause before a busy run is dialled again.
 constexpr std::chrono::milliseconds kAgainAfter{50};
 // The least that the last try waits for its answer.
@@ -62,6 +62,7 @@ int number_of(const std::string& text) {
   const ordered_json data = error.value("data", ordered_json::object());
   const int number = data.is_object() ? number_of(data.value("code", "")) : 0;
   if (number == 0 && error.value("code", 0) == static_cast<int>(RpcCode::busy)) throw Busy(message);
+  if (number == 0 && error.value("code", 0) == static_cast<int>(RpcCode::bad_params)) throw WrongParams(message);
   if (number == 0) fail("the run refuses: " + message);
   Error told{number, message, {}, {}, printable(data.value("nearest", "")), printable(data.value("edit", ""))};
   for (const ordered_json& note : data.value("notes", ordered_json::array()))
@@ -72,6 +73,8 @@ int number_of(const std::string& text) {
 } // namespace
 
 HungUp::HungUp() : Failure(code::run_does_not_answer, "the run has hung up") {}
+WrongParams::WrongParams(const std::string& sentence)
+    : Failure(code::run_does_not_answer, "the run refuses: " + sentence) {}
 Busy::Busy(const std::string& sentence) : Failure(code::run_does_not_answer, "the run is busy: " + sentence) {}
 
 std::optional<ControlClient> ControlClient::dial(const std::filesystem::path& path) {
@@ -132,9 +135,21 @@ std::optional<ordered_json> ControlClient::call(const std::string& method, const
 
 // ---- greeting ------------------------------------------------------------------------------------------------------
 
+namespace {
+
+// A run of an older version speaks an older protocol, which stop and set have as well.
+std::optional<ordered_json> say_hello(ControlClient& client, int patience_ms) {
+  try {
+    return client.call("hello", {{"protocol", kProtocol}, {"role", "steer"}, {"name", "millrace"}}, patience_ms);
+  } catch (const WrongParams&) {
+    return client.call("hello", {{"protocol", kProtocolMin}, {"role", "steer"}}, patience_ms);
+  }
+}
+
+} // namespace
+
 Greeting Greeting::of(const std::filesystem::path& path, int patience_ms) {
   const int64_t until_ms = now_ms() + patience_ms;
-  const ordered_json params = {{"protocol", kProtocol}, {"role", "steer"}};
   Greeting greeting;
   do {
     if (!greeting.why.empty()) std::this_thread::sleep_for(kAgainAfter);
@@ -150,7 +165,7 @@ Greeting Greeting::of(const std::filesystem::path& path, int patience_ms) {
     ControlClient client(std::move(socket));
     try {
       const int left_ms = static_cast<int>(std::max(until_ms - now_ms(), std::min<int64_t>(kTryMs, patience_ms)));
-      std::optional<ordered_json> hello = client.call("hello", params, left_ms);
+      std::optional<ordered_json> hello = say_hello(client, left_ms);
       if (!hello) return {State::silent, "does not answer", nullptr, std::nullopt};
       return {State::answers, "", std::move(*hello), std::move(client)};
     } catch (const HungUp&) { // the next one finds nobody if it has ended

@@ -20,6 +20,12 @@ class HungUp : public Failure {
   HungUp();
 };
 
+// The run does not take what the method was given (MR0117).
+class WrongParams : public Failure {
+ public:
+  explicit WrongParams(const std::string& sentence);
+};
+
 // The run has no place for this client, or has too many requests that wait (MR0117). It has not taken the request.
 class Busy : public Failure {
  public:

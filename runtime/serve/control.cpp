@@ -87,7 +87,9 @@ struct Control::Method {
 
 const Control::Method* Control::find(const std::string& name) {
   static const std::vector<Method> methods = {
-      {"hello", false, false, &Control::hello, {"protocol", "role"}},
+      {"hello", false, false, &Control::hello, {"protocol", "role", "name"}},
+      {"describe", false, true, &Control::describe, {}},
+      {"get", false, true, &Control::get, {"handler"}},
       {"set", true, true, &Control::set, {"changes"}},
       {"stop", true, false, &Control::stop, {}},
       {"streams.list", false, true, &Control::list_streams, {}},
@@ -112,7 +114,7 @@ std::string text_of(const ordered_json& value, const std::string& at) {
   throw Refused(RpcCode::bad_params, "a value is a number, true, false or a string", at);
 }
 
-std::vector<exec::ParamChange> changes_of(const Request& request) {
+std::vector<exec::ParamChange> changes_of(const Request& request, const std::string& by) {
   const auto changes = request.params.find("changes");
   if (changes == request.params.end() || !changes->is_object() || changes->empty())
     throw Refused(RpcCode::bad_params, "set takes changes such as {\"blur.sigma\": 4}", "/params/changes");
@@ -123,7 +125,7 @@ std::vector<exec::ParamChange> changes_of(const Request& request) {
     const size_t dot = key.find('.');
     if (dot == std::string::npos || dot == 0 || dot + 1 == key.size())
       throw Refused(RpcCode::bad_params, "a change is named handler.param", at);
-    read.push_back({key.substr(0, dot), key.substr(dot + 1), text_of(value, at)});
+    read.push_back({key.substr(0, dot), key.substr(dot + 1), text_of(value, at), by});
   }
   return read;
 }
@@ -205,18 +207,31 @@ Control::Answer Control::take(Client& client, std::string_view message, const La
 void Control::hello(Call& call) {
   const ordered_json& params = call.request.params;
   const auto protocol = params.find("protocol");
-  if (protocol == params.end() || !protocol->is_number_integer() || *protocol != kProtocol)
-    throw Refused(RpcCode::bad_params, "this run speaks protocol " + std::to_string(kProtocol), "/params/protocol");
+  if (protocol == params.end() || !protocol->is_number_integer() || *protocol < kProtocolMin || *protocol > kProtocol)
+    throw Refused(RpcCode::bad_params,
+                  "this run speaks the protocols " + std::to_string(kProtocolMin) + " to " + std::to_string(kProtocol),
+                  "/params/protocol");
   const auto role = params.find("role");
   const bool watches = role == params.end() || *role == "watch";
   if (!watches && *role != "steer")
     throw Refused(RpcCode::bad_params, "a role is watch or steer", "/params/role",
                   role->is_string() ? nearest_name(role->get<std::string>(), {"watch", "steer"}) : "");
+  const std::string name = text_param(call.request, "name", false);
+  if (name.size() > kClientNameBytesMax)
+    throw Refused(RpcCode::bad_params, "a name has at most " + std::to_string(kClientNameBytesMax) + " bytes",
+                  "/params/name");
   call.client.said_hello = true;
   call.client.steers = !watches;
-  call.result = {{"protocol", kProtocol},        {"version", run_.version}, {"role", watches ? "watch" : "steer"},
+  call.client.name = name;
+  call.result = {{"protocol", *protocol},        {"version", run_.version}, {"role", watches ? "watch" : "steer"},
                  {"pipeline", run_.pipeline},    {"node", run_.node},       {"pid", getpid()},
                  {"elapsed_s", run_.elapsed_s()}};
+}
+
+void Control::describe(Call& call) { call.result = ordered_json::parse(run_.describe()); }
+
+void Control::get(Call& call) {
+  call.result = ordered_json::parse(run_.values(text_param(call.request, "handler", false)));
 }
 
 // The request waits from now on, under the number that `ask` is given; it does not wait for what `ask` refuses.
@@ -233,7 +248,7 @@ void Control::answer_later(Call& call, Ask&& ask) {
 }
 
 void Control::set(Call& call) {
-  const std::vector<exec::ParamChange> changes = changes_of(call.request);
+  const std::vector<exec::ParamChange> changes = changes_of(call.request, call.client.name);
   answer_later(call, [&](uint64_t number) {
     run_.set(changes, [waiting = waiting_, number](const SetAnswer& answer) {
       waiting->answer(number, [&](const ordered_json& id) { return set_line(id, answer); });

@@ -1,7 +1,10 @@
 // The methods by which a program watches and steers a run. It knows no transport: messages come in and answers go out
 // as text (message.h), and socket.h carries them.
 //
-//   hello {protocol, role}   the version of the program, the pipeline, and the role that is granted: watch or steer
+//   hello {protocol, role, name}   the version of the program, the pipeline, and the role that is granted: watch or
+//                            steer. `name` is how others are told of this client
+//   describe                 the plan, as `millrace plan --json` prints it, and its types, as `millrace inspect --json`
+//   get {handler}            the parameters of all handlers of this process or of one, with their values now
 //   set {changes}            live parameters, as {"blur.sigma": 4}; the tick of each clock from which they count, and
 //                            the clocks that have ended, and the nodes that are away
 //   stop                     sources end and the run drains, as after a first signal
@@ -48,6 +51,11 @@ struct SteeredRun {
   std::function<void(const std::string& set, const graph::Stream&, exec::StreamDone)> add_stream;
   std::function<void(const std::string& set, const std::string& name, exec::StreamDone)> remove_stream;
   std::function<std::vector<StreamReport>()> streams;
+  // A JSON object: the answer to describe. Throws Failure while there is no plan.
+  std::function<std::string()> describe;
+  // The answer to get (values.h), of the handler of this name or, with "", of all. Throws Failure: MR0301 if there is
+  // none, MR0316 while there is no run.
+  std::function<std::string(const std::string& handler)> values;
   // Returns at once, also if the run ends already.
   std::function<void()> stop;
 };
@@ -65,6 +73,7 @@ class Control {
   // A client's standing, from what it has said so far. Its transport keeps it from one message to the next.
   struct Client {
     bool said_hello = false, steers = false;
+    std::string name;     // as it said; "": it said none
     std::string no_place; // why it may say hello and stop alone; "": it may say anything
   };
   // Takes an answer that was not known at once. Any thread, also one of the run: it must not wait.
@@ -85,6 +94,8 @@ class Control {
   struct Method;
   static const Method* find(const std::string& name);
   void hello(Call& call);
+  void describe(Call& call);
+  void get(Call& call);
   void set(Call& call);
   void stop(Call& call);
   void list_streams(Call& call);

@@ -19,10 +19,13 @@
 
 namespace millrace::serve {
 
-// A client that speaks another version is refused.
-inline constexpr int kProtocol = 1;
+// A client that speaks another version is refused. Version 2 has describe, get and names of clients; what version 1 has
+// is as it was.
+inline constexpr int kProtocolMin = 1, kProtocol = 2;
 // A request of all parameters of a pipeline has some kilobytes.
 inline constexpr size_t kMessageBytesMax = size_t{64} << 10;
+// The longest name that a client may give itself.
+inline constexpr size_t kClientNameBytesMax = 64;
 
 // Those of JSON-RPC, and our own from -32000 on.
 enum class RpcCode : int {

@@ -443,6 +443,48 @@ class Control(unittest.TestCase):
         self.assertEqual(run.end(), 0)
         self.assertEqual(run.said, f"warning MR0118: no control socket: {self.sockets}: other users may enter the folder\n")
 
+    # ---- values
+
+    def test_get_says_what_is_declared_what_holds_now_and_who_changed_it(self):
+        run = self.run_it()
+        live = self.call("get").stdout
+        self.assertIn("gate.open   false  default true", live)
+        self.assertIn("blur.sigma  2.0  default 2.0\n", live)
+        self.assertNotIn("not live", live)
+        tick = int(re.search(r"tick (\d+)", self.call("set", "blur.sigma=4").stdout).group(1))
+        self.assertEqual(self.call("get", "blur.sigma").stdout,
+                         f"blur.sigma  4.0  default 2.0, changed at tick {tick} by millrace\n")
+        values = json.loads(self.call("get", "gate", "blur.sigma", "--json").stdout)
+        self.assertEqual(values["pid"], run.pid)
+        self.assertEqual(values["values"]["blur.sigma"],
+                         {"value": 4.0, "default": 2.0, "live": True, "tick": tick, "by": "millrace"})
+        self.assertEqual(values["values"]["gate.open"], {"value": False, "default": True, "declared": False, "live": True})
+        self.assertIn("pattern.width", self.call("get", "pattern").stdout)
+        self.assertIn("did you mean 'sigma'?", self.refused("get", "blur.sigm", error="MR0310"))
+        self.assertIn("did you mean 'blur'?", self.refused("get", "blr", error="MR0301"))
+        self.call("stop")
+        self.assertEqual(run.end(), 0)
+        self.refused("get", error="MR0116")
+
+    def test_a_stream_that_comes_has_none_of_the_values_of_the_one_before(self):
+        self.pipeline.write_text(DOORS)
+        run = self.run_it()
+        self.await_(lambda: "gate  runs" in self.call("streams").stdout)
+        self.call("set", "blur@gate.sigma=7")
+        self.assertIn("7.0", self.call("get", "blur@gate.sigma").stdout)
+        self.call("streams", "remove", "gate")
+        self.assertNotIn("gate", self.call("get").stdout)
+        self.call("streams", "add", "gate", "sigma=3")
+        self.call("streams", "add", "hall", "sigma=4")
+        known = json.loads(self.call("get", "blur", "--json").stdout)["values"]
+        for name in ("blur@gate", "blur@hall"):
+            self.assertEqual(known[f"{name}.sigma"], {"default": 2.0, "live": True})
+        self.assertIn("not known", self.call("get", "blur@hall.sigma").stdout)
+        self.call("set", "blur@hall.sigma=5")
+        self.assertIn("5.0", self.call("get", "blur@hall.sigma").stdout)
+        self.call("stop")
+        self.assertEqual(run.end(), 0)
+
     def test_without_a_session_the_folder_is_in_the_temporary_one(self):
         environment = {**self.environment, "XDG_RUNTIME_DIR": str(self.folder / "nothing")}
         run = Run(self, self.pipeline, environment=environment)
@@ -471,6 +513,11 @@ class Control(unittest.TestCase):
             self.assertEqual((hello["pipeline"], hello["role"], hello["pid"]), ("gated", "steer", run.pid))
             self.assertGreaterEqual(ask("set", changes={"gate.open": True, "blur.sigma": 4})["result"]["ticks"]["main"], 0)
             self.assertEqual(ask("set", changes={"gate.opn": True})["error"]["data"]["nearest"], "open")
+            described = ask("describe")["result"]
+            self.assertEqual(list(described["plan"]["handlers"]), ["pattern", "gate", "save", "blur", "end"])
+            parameters = {one["name"]: one for one in described["types"]["image.blur"]["parameters"]}
+            self.assertTrue(parameters["sigma"]["live"])
+            self.assertEqual(ask("get", handler="gate")["result"]["gate"]["parameters"]["open"]["value"], True)
             client.sendall(b"{nonsense\n")
             self.assertEqual(json.loads(answers.readline())["error"]["data"], {"at": "byte 3"})
             self.assertEqual(ask("stop")["result"], {"state": "draining"})

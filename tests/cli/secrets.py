@@ -158,6 +158,7 @@ class Secrets(unittest.TestCase):
             listed = json.loads(answer)["streams"].get("cameras", {}) if answer.startswith("{") else {}
             self.assertIsNone(run.poll(), (self.folder / "said.txt").read_text())
         self.said("streams", "-p", str(run.pid))
+        self.said("get", "video", "-p", str(run.pid), "--json")
         with urllib.request.urlopen(url, timeout=SECONDS_MAX) as answer:
             self.assertNotIn(SECRET, answer.read().decode())
         for kind in ("password", "token"):
@@ -178,6 +179,7 @@ class Secrets(unittest.TestCase):
         while "error" in (said := self.said("streams", "list", "-p", str(run.pid), "--json")):
             self.assertIsNone(run.poll())
         self.assertIn("rtsp://***@", json.loads(said)["pipeline"])
+        self.assertIn("rtsp://***@", self.said("get", "text.text", "-p", str(run.pid)))
         self.assert_no_file_tells()
         self.assertIn("takes no more ticks", self.said("stop", "-p", line))
         self.assertEqual(run.wait(SECONDS_MAX), 0)

@@ -1,14 +1,16 @@
-// Requests for live changes: the ticks that whoever asks is told, and requests that are refused.
+// Requests for live changes: the ticks that whoever asks is told, requests that are refused, and the values that hold.
 #include <doctest/doctest.h>
 #include <millrace/handler.h>
 
 #include <algorithm>
+#include <atomic>
 #include <filesystem>
 #include <functional>
 #include <future>
 #include <map>
 #include <mutex>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "exec/run.h"
@@ -46,6 +48,18 @@ Error refused_change(Compiled& compiled, const std::string& handler, const std::
   return {};
 }
 
+// The values that have changed, as "relay.add=5 from 3 on by me".
+std::vector<std::string> changed_values(const exec::Run& run) {
+  std::vector<std::string> words;
+  for (const exec::HandlerValues& handler : run.values()) {
+    CHECK(handler.is_as_planned);
+    for (const exec::ChangedParam& changed : handler.changed)
+      words.push_back(handler.name + "." + changed.param + "=" + changed.text + " from " +
+                      std::to_string(changed.tick) + " on by " + changed.by);
+  }
+  return words;
+}
+
 // Passes on, and asks for changes while stream b is in the call of its tick 2.
 struct Asks final : Handler {
   static inline std::function<void()> at_tick_2_of_b;
@@ -54,6 +68,7 @@ struct Asks final : Handler {
   Param<std::string> stream{*this, "stream", "", "the handler's"};
   Param<std::string> font{*this, "font", "", "a file that it would read", reads_path, live};
   Param<int64_t> batchsize{*this, "batchsize", 1, "a number whose name begins as `batch:` does", live};
+  Param<int8_t> small{*this, "small", 0, "a number that has few values", live};
   void process(Tick& tick, Cpu&) {
     if (*stream == "b" && tick.index() == 2 && at_tick_2_of_b) at_tick_2_of_b();
     out.forward(tick, in);
@@ -200,6 +215,67 @@ TEST_CASE("2.7: changes that all lanes of their handlers have taken in are not k
   REQUIRE(compiled.wait().ok);
   CHECK(compiled.live().changes().size() < 20); // of 400: those of ticks that were in flight at the last admission
   CHECK(compiled.seen("aasked").back().values[0] == static_cast<int64_t>(compiled.seen("aasked").back().index) + 199);
+}
+
+TEST_CASE("2.7: a run says which values its handlers work with, from which tick on, and who asked for them") {
+  Pipeline p;
+  add_counted(p, "");
+  Setup setup;
+  setup.workers = 2;
+  Compiled compiled(p, setup);
+  exec::Run& run = compiled.live();
+  run.start();
+  CHECK(changed_values(run).empty());
+  for (const char* text : {"5", "6"}) {
+    std::atomic<uint64_t> taken{UINT64_MAX};
+    run.set({{"relay", "add", text, "me"}},
+            [&](const std::vector<exec::TickOfClock>& ticks) { taken = ticks[0].tick; });
+    while (taken == UINT64_MAX) std::this_thread::yield();
+    const std::string wanted = std::string("relay.add=") + text + " from " + std::to_string(taken) + " on by me";
+    CHECK(changed_values(run) == std::vector<std::string>{wanted});
+  }
+  run.stop();
+  REQUIRE(compiled.wait().ok);
+
+  setup.options.script = {{3, {"relay", "add", "7"}}};
+  setup.options.ticks_max = 20;
+  Compiled again(p, setup);
+  again.live().start();
+  REQUIRE(again.wait().ok);
+  CHECK(changed_values(again.live()) == std::vector<std::string>{"relay.add=7 from 3 on by the script"});
+}
+
+TEST_CASE("2.7: a value that the handler's own type cannot hold leaves the one before") {
+  Pipeline p("t.count name=source count=0 ! c.asks name=asks ! t.sink name=sink log=small");
+  std::atomic<int> refusals{0};
+  Setup setup;
+  setup.more = &asking_plugin();
+  setup.options.on_message = [&](const std::string& message) {
+    refusals += message.find("a change was refused") != std::string::npos;
+  };
+  Compiled compiled(p, setup);
+  exec::Run& run = compiled.live();
+  run.start();
+  const auto set = [&](const char* text) {
+    std::atomic<bool> taken{false};
+    run.set({{"asks", "small", text}}, [&](const std::vector<exec::TickOfClock>&) { taken = true; });
+    while (!taken) std::this_thread::yield();
+  };
+  const auto await_refusals = [&](int wanted) {
+    while (refusals < wanted) std::this_thread::yield();
+  };
+  set("1000");
+  await_refusals(1);
+  CHECK(changed_values(run).empty());
+  set("5");
+  const std::vector<std::string> five = changed_values(run);
+  REQUIRE(five.size() == 1);
+  CHECK(five[0].find("asks.small=5 from ") == 0);
+  set("1000");
+  await_refusals(2);
+  CHECK(changed_values(run) == five);
+  run.stop();
+  CHECK(compiled.wait().ok);
 }
 
 TEST_CASE("2.7: a refused change names what is near, what can change, and who would have to be asked") {

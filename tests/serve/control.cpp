@@ -52,6 +52,12 @@ struct Steered {
       streams.push_back("-" + set + "/" + name);
       stream_done = std::move(done);
     };
+    run.describe = [] { return R"({"plan": {"version": 1}, "types": {}})"; };
+    run.values = [](const std::string& handler) {
+      if (!handler.empty() && handler != "blur")
+        throw Failure(Error{code::unknown_handler, "no " + handler, {}, {}, "blur", ""});
+      return R"({"blur": {"type": "image.blur", "parameters": {}}})";
+    };
     run.streams = [] { return std::vector<StreamReport>{{.set = "cameras", .name = "gate", .state = "runs"}}; };
     run.stop = [this] { ++stops; };
     return run;
@@ -96,12 +102,35 @@ TEST_CASE("hello says the version and the pipeline, and grants a role") {
   CHECK(answer["result"]["role"] == "steer");
   CHECK(answer["result"]["elapsed_s"] == 12.5);
   CHECK(steered.ask("hello", {{"protocol", 1}})["result"]["role"] == "watch");
+  CHECK(steered.ask("hello", {{"protocol", kProtocol}})["result"]["protocol"] == kProtocol);
+}
+
+TEST_CASE("whoever watches may ask for the description and the values, and a change has the name of who asked") {
+  Steered steered;
+  CHECK(code_and_place(steered.ask("describe", ordered_json::object())) == "-32001 /method");
+  CHECK(code_and_place(steered.ask("hello", {{"protocol", 2}, {"name", 7}})) == "-32602 /params/name");
+  CHECK(code_and_place(steered.ask("hello", {{"protocol", 2}, {"name", std::string(65, 'x')}})) ==
+        "-32602 /params/name");
+  CHECK(steered.ask("hello", {{"protocol", 2}, {"name", "a page"}}).contains("result"));
+  CHECK(steered.ask("describe", ordered_json::object())["result"]["plan"]["version"] == 1);
+  CHECK(steered.ask("get", ordered_json::object())["result"]["blur"]["type"] == "image.blur");
+  CHECK(steered.ask("get", {{"handler", "blur"}})["result"].contains("blur"));
+  CHECK(steered.ask("get", {{"handler", "blr"}})["error"]["data"]["nearest"] == "blur");
+  CHECK(code_and_place(steered.ask("get", {{"handler", 3}})) == "-32602 /params/handler");
+  CHECK(code_and_place(steered.ask("get", {{"handlers", "blur"}})) == "-32602 /params/handlers");
+  CHECK(steered.ask("hello", {{"protocol", 2}, {"role", "steer"}, {"name", "a page"}}).contains("result"));
+  steered.take(
+      ordered_json({{"jsonrpc", "2.0"}, {"id", 1}, {"method", "set"}, {"params", {{"changes", {{"blur.sigma", 4}}}}}})
+          .dump());
+  REQUIRE(steered.changes.size() == 1);
+  CHECK(steered.changes[0].by == "a page");
 }
 
 TEST_CASE("hello refuses another protocol and another role, with the place and what is near") {
   Steered steered;
   CHECK(code_and_place(steered.ask("hello", {{"role", "steer"}})) == "-32602 /params/protocol");
-  CHECK(code_and_place(steered.ask("hello", {{"protocol", 2}})) == "-32602 /params/protocol");
+  CHECK(code_and_place(steered.ask("hello", {{"protocol", 0}})) == "-32602 /params/protocol");
+  CHECK(code_and_place(steered.ask("hello", {{"protocol", kProtocol + 1}})) == "-32602 /params/protocol");
   CHECK(code_and_place(steered.ask("hello", {{"protocol", "1"}})) == "-32602 /params/protocol");
   const ordered_json role = steered.ask("hello", {{"protocol", 1}, {"role", "ster"}});
   CHECK(code_and_place(role) == "-32602 /params/role");
@@ -259,8 +288,9 @@ TEST_CASE("A method that is not there is refused with what there is and what is 
   const ordered_json answer = steered.ask("helo", {{"protocol", 1}});
   CHECK(code_and_place(answer) == "-32601 /method");
   CHECK(answer["error"]["data"]["nearest"] == "hello");
-  CHECK(answer["error"]["message"] ==
-        "there is no such method; there are: hello, set, stop, streams.list, streams.add, streams.remove");
+  CHECK(
+      answer["error"]["message"] ==
+      "there is no such method; there are: hello, get, set, stop, describe, streams.list, streams.add, streams.remove");
 }
 
 TEST_CASE("A request without an id is not answered, whatever comes of it") {

@@ -496,6 +496,10 @@ TEST_CASE("A run is greeted: it answers, is gone, says nothing, is busy, hangs u
       R"({"jsonrpc":"2.0","id":null,"error":{"code":-32004,"message":"16 clients are connected"}})";
   CHECK(answered_by(busy + "\n") == std::pair(State::busy, std::string("is busy: 16 clients are connected")));
   CHECK(answered_by("") == std::pair(State::refuses, std::string("hangs up")));
+  const std::string refuses_protocol =
+      R"({"jsonrpc":"2.0","id":1,"error":{"code":-32602,"message":"this run speaks protocol 1"}})";
+  const std::string takes_the_older = R"({"jsonrpc":"2.0","id":2,"result":{"protocol":1,"pipeline":"old"}})";
+  CHECK(answered_by(refuses_protocol + "\n" + takes_the_older + "\n").first == State::answers);
   CHECK(answered_by("nonsense\n").second == "cannot be asked: the run answers what is no answer: nonsense");
   if (geteuid() == 0) return; // whom no mode keeps out
   const net::Descriptor listener = net::listen_local(other.string(), why);
