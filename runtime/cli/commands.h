@@ -29,6 +29,7 @@ struct RunCommand : compose::PipelineOptions {
 
 struct PlanCommand : compose::PipelineOptions {
   bool json = false, dot = false;
+  std::string svg; // a file; "": none
 };
 
 struct ListCommand {

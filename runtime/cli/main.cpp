@@ -226,7 +226,11 @@ class Commands {
         .add_option("--node", explain_.node, "the plan of one of the pipeline's nodes; default: of all of them, here")
         ->type_name("NAME");
     CLI::Option* json = plan_app.add_flag("--json", explain_.json, "as JSON");
-    plan_app.add_flag("--dot", explain_.dot, "as a Graphviz graph")->excludes(json);
+    CLI::Option* dot = plan_app.add_flag("--dot", explain_.dot, "as a Graphviz graph")->excludes(json);
+    plan_app.add_option("--svg", explain_.svg, "as a picture, into a file; -: to stdout")
+        ->type_name("FILE")
+        ->excludes(json)
+        ->excludes(dot);
     CLI::App& check_app = add("check", "reports errors only", [this] { return check(check_); });
     add_pipeline_options(check_app, check_);
     add_plan_options(check_app, check_);

@@ -11,6 +11,7 @@
 #include "compose/pipeline.h"
 #include "compose/plugins.h"
 #include "plan/explained.h"
+#include "plan/picture.h"
 #include "plan/plan.h"
 #include "plan/print.h"
 
@@ -48,6 +49,10 @@ int plan(const PlanCommand& command) {
   const compose::Compiled compiled =
       command.node.empty() ? compose::compile(command, print_warning) : compose::compile_node(command, print_warning);
   const plan::Plan& made = compiled.composition->plan();
+  if (!command.svg.empty()) {
+    write_file(command.svg, plan::svg_of(plan::picture_of(made)));
+    return kDone;
+  }
   write_file("-", command.json ? plan::print_json(made) : command.dot ? plan::print_dot(made) : plan::print_text(made));
   return kDone;
 }

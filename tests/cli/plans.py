@@ -11,6 +11,7 @@ import pathlib
 import re
 import subprocess
 import sys
+from xml.etree import ElementTree
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
 from transcript import difference  # noqa: E402: found by the line above
@@ -50,6 +51,19 @@ def complaints_of_json(name, printed, text):
         yield f"{name}: the text has other copies than --json"
 
 
+def complaints_of_svg(name, svg):
+    boxes = [box for box in ElementTree.fromstring(svg).iter("{http://www.w3.org/2000/svg}rect")
+             if box.get("class", "").startswith("box")]
+    if not boxes:
+        yield f"{name}: --svg draws no box"
+    for one in boxes:
+        left, top, width, height = (int(one.get(key)) for key in ("x", "y", "width", "height"))
+        for other in boxes:
+            if other is not one and left < int(other.get("x")) + int(other.get("width")) and int(other.get("x")) < left + width \
+                    and top < int(other.get("y")) + int(other.get("height")) and int(other.get("y")) < top + height:
+                yield f"{name}: --svg draws boxes over each other at {left}, {top}"
+
+
 def complaints_of_dot(name, dot):
     nodes = set(re.findall(r"(?m)^    (step\d+) \[", dot))
     ends = {end for arrow in re.findall(r"(?m)^  (step\d+) -> (step\d+)", dot) for end in arrow}
@@ -74,6 +88,7 @@ def main():
             continue
         found += complaints_of_json(pipeline.stem, plan(millrace, pipeline, "--json"), text)
         found += complaints_of_dot(pipeline.stem, plan(millrace, pipeline, "--dot"))
+        found += complaints_of_svg(pipeline.stem, plan(millrace, pipeline, "--svg", "-"))
     if not pipelines:
         found.append(f"there are no pipelines in {PLANS}")
     print("\n".join(found) if found else f"{len(pipelines)} plans are printed as they should be")
