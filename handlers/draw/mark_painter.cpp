@@ -281,7 +281,9 @@ Stretches MarkPainter::box_stretches(const PaintedShape& shape, float y) {
   const float outer = half_width_at(mark, off, mark.reach);
   const float hole = mark.has_fill ? -1 : half_width_at(mark, off, -mark.reach) - 2 * slack;
   const Columns left = between(mark.x - outer, mark.x - hole), right = between(mark.x + hole, mark.x + outer);
-  if (hole <= 0 || left.end > right.begin) {
+  // A side is painted in fours of columns. The last one must not reach the other side, which would be blended twice.
+  const int32_t left_end = left.begin + (left.end - left.begin + kFour - 1) / kFour * kFour;
+  if (hole <= 0 || left_end > right.begin) {
     found.add(between(mark.x - outer, mark.x + outer));
   } else {
     found.add(left);

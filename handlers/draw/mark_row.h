@@ -98,7 +98,7 @@ class MarkRow {
     width_ = static_cast<int32_t>(width);
     channels_.resize(width + kFour);
     is_loaded_.assign(width + kFour, 0);
-    loaded_.resize(width);
+    loaded_.resize(width); // a column begins a four at most once
     loaded_count_ = 0;
   }
   void go_to(uint8_t* bytes) { bytes_ = bytes; }

@@ -1,4 +1,5 @@
-// `millrace set` and `stop`: change and end a run on this machine, over its control socket.
+// `millrace get`, `set`, `stop` and `streams`: look at a run on this machine, change and end it, over its control
+// socket.
 #include <fmt/format.h>
 
 #include <chrono>
@@ -292,6 +293,8 @@ ordered_json chosen_values(const ordered_json& handlers, const std::string& aske
       if (param.empty() || param == name) chosen[handler + "." + name] = value;
     }
   }
+  std::sort(names.begin(), names.end());
+  names.erase(std::unique(names.begin(), names.end()), names.end());
   if (chosen.empty() && !param.empty())
     throw Failure(Error{code::unknown_parameter,
                         printable(asked) + " has no parameter \"" + printable(param) + "\"",
@@ -334,7 +337,8 @@ int get(const GetCommand& command) {
     for (const auto& [name, value] : values.items()) width = std::max(width, name.size());
     std::string text;
     for (const auto& [name, value] : values.items()) text += value_line(name, width, value);
-    if (text.empty()) text = "no parameter of the run is live\n";
+    if (text.empty())
+      text = command.wanted.empty() ? "no parameter of the run is live\n" : "there are no parameters of these names\n";
     write_file("-", command.json ? json.dump(2) + "\n" : text);
   } catch (const ordered_json::exception&) {
     refuse_answer(run);

@@ -319,7 +319,9 @@ ordered_json declared(const plugin::HandlerInfo& info) {
 
 } // namespace
 
-std::string declaration_json(const plugin::HandlerInfo& info) { return declared(info).dump(); }
+std::string declaration_json(const plugin::HandlerInfo& info) {
+  return declared(info).dump(-1, ' ', false, ordered_json::error_handler_t::replace);
+}
 
 std::string describe_json(const plugin::RegisteredType& info) {
   ordered_json json = declared(info);
@@ -328,7 +330,7 @@ std::string describe_json(const plugin::RegisteredType& info) {
     json["offers"].push_back({{"part", offer.part}, {"name", offer.name}, {"words", offer.words}});
   json["manual"] = info.manual;
   json["example"] = example_line(info);
-  return json.dump(2) + "\n";
+  return json.dump(2, ' ', false, ordered_json::error_handler_t::replace) + "\n";
 }
 
 } // namespace millrace::cli

@@ -257,6 +257,7 @@ void apply_changes(HandlerRun& step, uint64_t index) {
     if (RunState::is_of_group(change)) continue; // its group has taken it in
     try {
       step.instance->set_param(change.param, change.text, {});
+      confirm_value(run, change);
     } catch (const Failure& refused) { // its declaration allows it, but the handler's own type cannot hold it
       restore_value(run, change);
       if (run.options.on_message)

@@ -11,18 +11,30 @@
 
 namespace millrace::exec {
 
+namespace {
+
+RunState::Value value_of(const RunState::Change& change) {
+  return {change.text, change.at_index, change.by, change.number};
+}
+
+} // namespace
+
 void record_value(RunState& run, const RunState::Change& change) {
-  RunState::Values& values = run.values[{change.handler, change.param}];
-  values.before = std::exchange(values.now, RunState::Value{change.text, change.at_index, change.by});
+  run.values[{change.handler, change.param}].now = value_of(change);
+}
+
+void confirm_value(RunState& run, const RunState::Change& change) {
+  const auto found = run.values.find({change.handler, change.param});
+  if (found != run.values.end()) found->second.held = value_of(change); // else its stream has gone
 }
 
 void restore_value(RunState& run, const RunState::Change& change) {
   const auto found = run.values.find({change.handler, change.param});
-  if (found == run.values.end() || found->second.now->tick != change.at_index) return; // another lane has done it
-  if (!found->second.before)
-    run.values.erase(found);
+  if (found == run.values.end() || found->second.now.number != change.number) return; // another change has come since
+  if (found->second.held)
+    found->second.now = *found->second.held;
   else
-    found->second.now = std::exchange(found->second.before, std::nullopt);
+    run.values.erase(found);
 }
 
 void forget_values(RunState& run, uint32_t clock) {
@@ -46,7 +58,7 @@ std::vector<HandlerValues> values_now(RunState& run) {
     values.is_as_planned = !run.given_away.contains(handler.clock);
     for (auto value = run.values.lower_bound({h, ""}); value != run.values.end() && value->first.first == h; ++value)
       values.changed.push_back(
-          {value->first.second, value->second.now->text, value->second.now->tick, value->second.now->by});
+          {value->first.second, value->second.now.text, value->second.now.tick, value->second.now.by});
   }
   return all;
 }

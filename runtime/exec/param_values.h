@@ -11,7 +11,9 @@ namespace millrace::exec {
 
 // The change has its tick, from which on the handler or its group works with the value. Called under changes_mutex.
 void record_value(RunState& run, const RunState::Change& change);
-// The handler does not take the change, and goes on with the value before. Called under changes_mutex.
+// The handler has taken the value. Called under changes_mutex.
+void confirm_value(RunState& run, const RunState::Change& change);
+// The handler cannot hold the value, and goes on with the one that it took last. Called under changes_mutex.
 void restore_value(RunState& run, const RunState::Change& change);
 
 // Another stream's handlers take the places of those of this clock, with the values that it says.

@@ -118,9 +118,11 @@ class RunState {
     std::string text;
     uint64_t tick = 0;
     std::string by;
+    size_t number = 0; // the change's
   };
   struct Values {
-    std::optional<Value> now, before;
+    Value now;                 // its tick has come
+    std::optional<Value> held; // the last one that the handler took
   };
   // True for a value of `batch:`, as `millrace set` names it; for `batch` alone too, which is then refused as such.
   static bool is_of_batch(std::string_view param) { return param == "batch" || param.starts_with("batch."); }

@@ -302,7 +302,7 @@ bool has_come(PaceRun& pace) {
   SeatRun& seat = *pace.clock->seat;
   RunState& run = *pace.run;
   if (!seat.asked.exchange(false)) return false;
-  forget_values(run, pace.plan->clock);
+  if (!seat.coming->was_absent) forget_values(run, pace.plan->clock); // else it is the one of the plan
   {
     const std::lock_guard lock(run.seats_mutex);
     for (auto& [handler, instance] : seat.coming->made->instances) give_instance(run, handler, instance);

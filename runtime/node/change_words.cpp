@@ -41,7 +41,8 @@ uint64_t index_of(const json& tick) {
 
 std::string write_changes(const ChangesRequest& request) {
   json told = json::array();
-  for (const exec::ParamChange& change : request.changes) told.push_back({change.handler, change.param, change.text});
+  for (const exec::ParamChange& change : request.changes)
+    told.push_back({change.handler, change.param, change.text, change.by});
   return text_of({{"changes", told}, {"make", request.make}}, "the request of this node");
 }
 
@@ -58,8 +59,9 @@ ChangesRequest read_changes(const std::string& body, const std::string& whose) {
     ChangesRequest request;
     request.make = told.at("make").get<bool>();
     for (const json& change : told.at("changes").get_ref<const json::array_t&>())
-      request.changes.push_back(
-          {change.at(0).get<std::string>(), change.at(1).get<std::string>(), change.at(2).get<std::string>()});
+      request.changes.push_back({change.at(0).get<std::string>(), change.at(1).get<std::string>(),
+                                 change.at(2).get<std::string>(),
+                                 change.size() > 3 ? change.at(3).get<std::string>() : ""}); // older nodes tell none
     return request;
   });
 }

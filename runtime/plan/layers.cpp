@@ -13,7 +13,7 @@ namespace millrace::plan {
 
 namespace {
 
-constexpr int kMargin = 16, kBetweenLayers = 72, kBetweenBoxes = 18, kBetweenLanes = 28, kBetweenBack = 10;
+constexpr int kMargin = 24, kBetweenLayers = 72, kBetweenBoxes = 18, kBetweenLanes = 28, kBetweenBack = 10;
 constexpr int kSweeps = 8, kStraightenings = 6;
 
 // A box, or a point of an arrow in a layer on its way.
@@ -303,7 +303,9 @@ class Layering {
       corners.push_back(from);
       if (goes_back_[a]) {
         below += kBetweenBack;
-        const int right = from.x + kBetweenLayers / 4, left = to.x - kBetweenLayers / 4;
+        // Beside the layers, since other boxes of a layer may be wider.
+        const uint32_t layer = items_[arrow.from].layer;
+        const int right = lefts[layer] + widths[layer] + kBetweenLayers / 4, left = to.x - kBetweenLayers / 4;
         corners.insert(corners.end(), {{right, from.y}, {right, below}, {left, below}, {left, to.y}});
       }
       for (const uint32_t point : points_[a]) {

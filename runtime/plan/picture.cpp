@@ -40,36 +40,42 @@ class Drawing {
   }
 
  private:
-  // A port of a box as an edge names it: its declaration's number, and its place in a list.
+  // A port of a box, as the picture names it.
   struct End {
     size_t box = SIZE_MAX;
     std::string port;
   };
 
+  // Handlers on other nodes are in bands of these nodes, below those of the domains here.
+  uint32_t lane_of(const HandlerPlan& handler) const {
+    const bool is_here = plan_.nodes.empty() || handler.node == plan_.node;
+    return is_here ? handler.domain : static_cast<uint32_t>(plan_.domains.size()) + handler.node;
+  }
+
   void find_boxes() {
-    std::map<std::tuple<std::string, std::string, uint32_t>, size_t> known; // by name, type and domain
+    std::map<std::tuple<std::string, std::string, uint32_t>, size_t> known; // by name, type and lane
     for (uint32_t h = 0; h < named_.handlers.size(); ++h) {
       const HandlerPlan& handler = named_.handlers[h];
-      const auto [at, is_new] = known.try_emplace({handler.name, handler.type, handler.domain}, picture_.boxes.size());
+      const auto [at, is_new] =
+          known.try_emplace({handler.name, handler.type, lane_of(handler)}, picture_.boxes.size());
       if (is_new) {
         PictureBox& box = picture_.boxes.emplace_back();
         box.name = handler.name;
         box.type = handler.type;
-        box.lane = handler.domain;
+        box.lane = lane_of(handler);
         box.is_inserted = std::any_of(plan_.inserted.begin(), plan_.inserted.end(),
                                       [&](const InsertedPlan& inserted) { return inserted.handler == h; });
       }
       picture_.boxes[at->second].handlers.push_back(h);
-      box_named_.try_emplace(handler.name, at->second);
+      box_of_[plan_.handlers[h].name] = at->second;
     }
   }
 
-  End end_of(const std::string& words) const {
-    const size_t dot = words.rfind('.');
-    if (dot == std::string::npos) return {};
-    const auto found = box_named_.find(words.substr(0, dot));
-    if (found == box_named_.end()) return {};
-    return {found->second, words.substr(dot + 1)};
+  // `words`: an end of the edge, such as "blur@gate.video"; `named`: the same by template.
+  End end_of(const std::string& words, const std::string& named) const {
+    const auto found = box_of_.find(words.substr(0, words.rfind('.')));
+    if (found == box_of_.end()) return {};
+    return {found->second, named.substr(named.rfind('.') + 1)};
   }
 
   static void add_port(std::vector<PicturePort>& ports, const std::string& name) {
@@ -78,14 +84,14 @@ class Drawing {
   }
 
   void find_arrows() {
-    std::map<std::tuple<std::string, std::string, std::string>, size_t> known;
+    std::map<std::tuple<size_t, size_t, std::string>, size_t> known; // by boxes and words
     for (uint32_t e = 0; e < named_.edges.size(); ++e) {
       const EdgePlan& edge = named_.edges[e];
-      const End from = end_of(edge.from), to = end_of(edge.to);
+      const End from = end_of(plan_.edges[e].from, edge.from), to = end_of(plan_.edges[e].to, edge.to);
       if (from.box == SIZE_MAX || to.box == SIZE_MAX) continue;
       std::string words = edge.from + " → " + edge.to + ", " + policy_word(edge.policy);
       if (edge.delay > 0) words += ", " + std::to_string(edge.delay) + " before";
-      const auto [at, is_new] = known.try_emplace({edge.from, edge.to, words}, picture_.arrows.size());
+      const auto [at, is_new] = known.try_emplace({from.box, to.box, words}, picture_.arrows.size());
       if (is_new) {
         picture_.arrows.push_back({{}, words, edge.policy == graph::Policy::sync, edge.delay > 0, {}});
         ends_.push_back({from, to});
@@ -140,7 +146,8 @@ class Drawing {
                         down_of(picture_.boxes[from.box].outputs, from.port),
                         down_of(picture_.boxes[to.box].inputs, to.port), picture_.arrows[a].goes_back});
     }
-    const LayeredPicture layout = lay_out_layers(boxes, arrows, static_cast<uint32_t>(plan_.domains.size()));
+    const LayeredPicture layout =
+        lay_out_layers(boxes, arrows, static_cast<uint32_t>(plan_.domains.size() + plan_.nodes.size()));
     picture_.width = layout.width;
     picture_.height = layout.height;
     for (size_t b = 0; b < boxes.size(); ++b)
@@ -149,15 +156,18 @@ class Drawing {
       picture_.arrows[a].goes_back = layout.goes_back[a] != 0;
       for (const Spot& spot : layout.arrows[a]) picture_.arrows[a].corners.push_back({spot.x, spot.y});
     }
-    for (size_t d = 0; d < plan_.domains.size(); ++d)
-      picture_.lanes.push_back({plan_.domains[d].name, layout.lanes[d].first, layout.lanes[d].second});
+    for (size_t lane = 0; lane < layout.lanes.size(); ++lane) {
+      const bool is_here = lane < plan_.domains.size();
+      const std::string& name = is_here ? plan_.domains[lane].name : plan_.nodes[lane - plan_.domains.size()];
+      picture_.lanes.push_back({is_here ? name : "node " + name, layout.lanes[lane].first, layout.lanes[lane].second});
+    }
   }
 
   const TemplateNames names_;
   const Plan& plan_;
   const Plan named_; // by template
   Picture picture_;
-  std::map<std::string, size_t> box_named_;
+  std::map<std::string, size_t> box_of_;  // by the name of each handler
   std::vector<std::pair<End, End>> ends_; // by arrow
 };
 
@@ -234,7 +244,7 @@ std::string svg_of(const Picture& picture) {
     if (lane.bottom == lane.top) continue;
     text += "<rect class=\"lane\"" + attribute("x", 4) + attribute("y", lane.top - 12) +
             attribute("width", picture.width - 8) + attribute("height", lane.bottom - lane.top + 16) + " rx=\"6\"/>\n";
-    text += text_at(10, lane.top - 1, lane.domain);
+    text += text_at(10, lane.top - 1, lane.name);
   }
   for (const PictureArrow& arrow : picture.arrows)
     text += "<path class=\"arrow" + std::string(arrow.is_sync ? "" : " other") + (arrow.goes_back ? " back" : "") +

@@ -1,5 +1,6 @@
-// A plan as a picture: a box for each handler with its ports, an arrow for each edge, a band for each domain. Handlers
-// and edges that are there for each stream of a set are drawn once, with a count. The same plan gives the same picture.
+// A plan as a picture: a box for each handler with its connected ports, an arrow for each edge, a band for each domain
+// and for each other node. Handlers and edges that are there for each stream of a set are drawn once for each domain,
+// with a count. The same plan gives the same picture.
 #pragma once
 
 #include <cstdint>
@@ -32,7 +33,7 @@ struct PictureArrow {
   std::vector<std::pair<int, int>> corners; // x and y, from an output to an input
 };
 struct PictureLane {
-  std::string domain;
+  std::string name; // a domain, or "node gpu"
   int top = 0, bottom = 0;
 };
 struct Picture {

@@ -246,7 +246,7 @@ std::string print_json(const Plan& plan) {
   json["latency_us"] = plan.latency_us;
   json["notes"] = all_notes(plan);
   hide_secrets(json);
-  return json.dump(2) + "\n";
+  return json.dump(2, ' ', false, ordered_json::error_handler_t::replace) + "\n"; // paths may be no UTF-8
 }
 
 } // namespace millrace::plan

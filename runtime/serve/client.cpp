@@ -25,8 +25,8 @@ namespace {
 
 using nlohmann::ordered_json;
 
-// An answer of this version has some kilobytes.
-constexpr size_t kAnswerBytesMax = 16 << 20; // the description of a thousand handlers has some megabytes
+// The description of a thousand handlers has some megabytes.
+constexpr size_t kAnswerBytesMax = 16 << 20;
 // The pause before a busy run is dialled again.
 constexpr std::chrono::milliseconds kAgainAfter{50};
 // The least that the last try waits for its answer.
@@ -96,8 +96,8 @@ void ControlClient::send(const std::string& line, int64_t until_ms) {
 }
 
 std::optional<std::string> ControlClient::receive(int64_t until_ms) {
-  while (true) {
-    const size_t end = received_.find('\n');
+  for (size_t looked_at = 0;;) { // there is no line end before it
+    const size_t end = received_.find('\n', looked_at);
     if (end != std::string::npos) {
       std::string line = received_.substr(0, end);
       received_.erase(0, end + 1);
@@ -108,6 +108,7 @@ std::optional<std::string> ControlClient::receive(int64_t until_ms) {
     std::array<char, 4096> bytes;
     const ssize_t got = ::recv(socket_.number(), bytes.data(), bytes.size(), MSG_DONTWAIT);
     if (got == 0 || (got < 0 && errno != EAGAIN && errno != EWOULDBLOCK && errno != EINTR)) throw HungUp();
+    looked_at = received_.size();
     if (got > 0) received_.append(bytes.data(), static_cast<size_t>(got));
   }
 }
@@ -139,10 +140,12 @@ namespace {
 
 // A run of an older version speaks an older protocol, which stop and set have as well.
 std::optional<ordered_json> say_hello(ControlClient& client, int patience_ms) {
+  const int64_t until_ms = now_ms() + patience_ms;
   try {
     return client.call("hello", {{"protocol", kProtocol}, {"role", "steer"}, {"name", "millrace"}}, patience_ms);
   } catch (const WrongParams&) {
-    return client.call("hello", {{"protocol", kProtocolMin}, {"role", "steer"}}, patience_ms);
+    return client.call("hello", {{"protocol", kProtocolMin}, {"role", "steer"}},
+                       static_cast<int>(std::max<int64_t>(until_ms - now_ms(), 1)));
   }
 }
 

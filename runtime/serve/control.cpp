@@ -198,6 +198,8 @@ Control::Answer Control::take(Client& client, std::string_view message, const La
     return refuse(refused);
   } catch (const Failure& failure) {
     return refuse(Refused(failure.error()));
+  } catch (const ordered_json::exception& wrong) { // a text of the run that cannot be told
+    return refuse(Refused(RpcCode::refused, wrong.what()));
   }
   if (!call.request.wants_answer) return {};
   if (call.comes_later) return {"", true};
@@ -228,9 +230,13 @@ void Control::hello(Call& call) {
                  {"elapsed_s", run_.elapsed_s()}};
 }
 
-void Control::describe(Call& call) { call.result = ordered_json::parse(run_.describe()); }
+void Control::describe(Call& call) {
+  if (!run_.describe) throw Refused(RpcCode::refused, "this run does not describe itself");
+  call.result = ordered_json::parse(run_.describe());
+}
 
 void Control::get(Call& call) {
+  if (!run_.values) throw Refused(RpcCode::refused, "this run does not tell its values");
   call.result = ordered_json::parse(run_.values(text_param(call.request, "handler", false)));
 }
 

@@ -4,6 +4,7 @@
 //   hello {protocol, role, name}   the version of the program, the pipeline, and the role that is granted: watch or
 //                            steer. `name` is how others are told of this client
 //   describe                 the plan, as `millrace plan --json` prints it, and its types, as `millrace inspect --json`
+//                            does, without offers, manual and example
 //   get {handler}            the parameters of all handlers of this process or of one, with their values now
 //   set {changes}            live parameters, as {"blur.sigma": 4}; the tick of each clock from which they count, and
 //                            the clocks that have ended, and the nodes that are away
@@ -51,7 +52,7 @@ struct SteeredRun {
   std::function<void(const std::string& set, const graph::Stream&, exec::StreamDone)> add_stream;
   std::function<void(const std::string& set, const std::string& name, exec::StreamDone)> remove_stream;
   std::function<std::vector<StreamReport>()> streams;
-  // A JSON object: the answer to describe. Throws Failure while there is no plan.
+  // A JSON object: the answer to describe. Throws Failure while there is no plan. Null, as the next one: it is refused.
   std::function<std::string()> describe;
   // The answer to get (values.h), of the handler of this name or, with "", of all. Throws Failure: MR0301 if there is
   // none, MR0316 while there is no run.

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
+#include <utility>
 
 #include "exec/param_change.h"
 #include "graph/graph.h"
@@ -54,13 +55,14 @@ ordered_json parameters_of(const plugin::HandlerInfo& info, const graph::Handler
   return all;
 }
 
+// A longer list tells a person less than the nearest name.
+constexpr size_t kNamesListedMax = 32;
+
 [[noreturn]] void refuse_handler(const std::string& name, const std::vector<std::string>& names) {
-  throw Failure(Error{code::unknown_handler,
-                      "there is no handler named \"" + name + "\"",
-                      {},
-                      {"there are: " + listed_from(name, names)},
-                      nearest_name(name, names),
-                      ""});
+  Error error{
+      code::unknown_handler, "there is no handler named \"" + name + "\"", {}, {}, nearest_name(name, names), ""};
+  if (names.size() <= kNamesListedMax) error.notes.push_back("there are: " + listed_from(name, names));
+  throw Failure(std::move(error));
 }
 
 } // namespace
@@ -78,7 +80,7 @@ std::string values_json(const plan::Plan& plan, const graph::Graph& graph,
                      {"parameters", parameters_of(info, plan::declared_of(plan, graph, one.handler), one)}};
   }
   if (all.empty() && !handler.empty()) refuse_handler(handler, names);
-  return all.dump();
+  return all.dump(-1, ' ', false, ordered_json::error_handler_t::replace);
 }
 
 } // namespace millrace::serve

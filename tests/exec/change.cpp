@@ -257,9 +257,9 @@ TEST_CASE("2.7: a value that the handler's own type cannot hold leaves the one b
   exec::Run& run = compiled.live();
   run.start();
   const auto set = [&](const char* text) {
-    std::atomic<bool> taken{false};
-    run.set({{"asks", "small", text}}, [&](const std::vector<exec::TickOfClock>&) { taken = true; });
-    while (!taken) std::this_thread::yield();
+    std::promise<void> taken;
+    run.set({{"asks", "small", text}}, [&](const std::vector<exec::TickOfClock>&) { taken.set_value(); });
+    taken.get_future().get();
   };
   const auto await_refusals = [&](int wanted) {
     while (refusals < wanted) std::this_thread::yield();
@@ -274,6 +274,14 @@ TEST_CASE("2.7: a value that the handler's own type cannot hold leaves the one b
   set("1000");
   await_refusals(2);
   CHECK(changed_values(run) == five);
+  // Several on one tick, and more before they are taken: what is refused never stands.
+  run.set({{"asks", "small", "1000"}, {"asks", "small", "1001"}});
+  run.set({{"asks", "small", "1002"}});
+  await_refusals(5);
+  CHECK(changed_values(run) == five);
+  run.set({{"asks", "small", "1000"}, {"asks", "small", "6"}});
+  await_refusals(6);
+  CHECK(changed_values(run)[0].find("asks.small=6 from ") == 0);
   run.stop();
   CHECK(compiled.wait().ok);
 }

@@ -1,4 +1,4 @@
-"""The scenes of draw.marks: twelve lists of marks on canvases of 256×144, and the pictures that paint.py makes of them.
+"""The scenes of draw.marks: thirteen lists of marks on canvases of 256×144, and the pictures that paint.py makes of them.
 
 usage: scenes.py [--write] [SCENE…]   computes the pictures anew and compares them with those of the tree, or writes them
 """
@@ -48,6 +48,9 @@ SCENES = {
     "segments_soft": ("bgr8", "soft", "over", fan(60, 70, 55, color=GREEN, width=1.5) + fan(185, 72, 60, width=6, color=RED)),
     "frames_crisp": ("rgba8", "crisp", "over", frames(width=2, color=WHITE)),
     "frames_soft": ("bgra8", "soft", "over", frames(width=3, color=BLUE)),
+    # Both sides of these lie within a few columns.
+    "narrow": ("rgba8", "crisp", "over", [box(12.25 + 20.3 * i, 12.5 + 16.4 * j, 2 + 0.5 * i, 3 + j, width=1 + j % 4,
+                                              roundness=i % 3 / 2, color=half(WHITE)) for i in range(12) for j in range(8)]),
     "insides": ("rgb8", "crisp", "over", frames(width=4, color=BLACK, fill=half(GREEN)) +
                 [box(128, 72, 250, 20, roundness=1, width=6, color=half(RED), fill=half(RED))]),
     "dots": ("gray8", "crisp", "over", [segment(20 + 22.3 * i, 30 + i, 20 + 22.3 * i, 30 + i, width=1 + 2 * i, color=WHITE)

@@ -2,9 +2,9 @@
 #include "plan/layers.h"
 
 #include <doctest/doctest.h>
+#include <time.h>
 
 #include <algorithm>
-#include <chrono>
 #include <random>
 #include <vector>
 
@@ -66,14 +66,18 @@ bool overlap(const Drawn& drawn, const LayeredPicture& made, size_t a, size_t b)
          !apart(made.boxes[a].y, drawn.boxes[a].height, made.boxes[b].y, drawn.boxes[b].height);
 }
 
+// The processor time of this thread, which other work on the machine does not count into.
 double seconds_of(const Drawn& drawn) {
+  const auto now = [] {
+    timespec time{};
+    ::clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
+    return static_cast<double>(time.tv_sec) + static_cast<double>(time.tv_nsec) * 1e-9;
+  };
   double least = 1e9;
   for (int round = 0; round < 7; ++round) {
-    const auto begin = std::chrono::steady_clock::now();
-    const LayeredPicture made = drawn.made();
-    const std::chrono::duration<double> took = std::chrono::steady_clock::now() - begin;
-    CHECK(made.boxes.size() == drawn.boxes.size());
-    least = std::min(least, took.count());
+    const double begin = now();
+    CHECK(drawn.made().boxes.size() == drawn.boxes.size());
+    least = std::min(least, now() - begin);
   }
   return least;
 }
@@ -100,6 +104,10 @@ TEST_CASE("boxes do not overlap and lie in their bands, and arrows lead forward 
     for (size_t a = 0; a < drawn.arrows.size(); ++a) {
       const LayerArrow& arrow = drawn.arrows[a];
       const std::vector<Spot>& corners = made.arrows[a];
+      for (const Spot& corner : corners) {
+        REQUIRE((corner.x >= 0 && corner.x <= made.width));
+        REQUIRE((corner.y >= 0 && corner.y <= made.height));
+      }
       REQUIRE(corners.front() == Spot{made.boxes[arrow.from].x + drawn.boxes[arrow.from].width,
                                       made.boxes[arrow.from].y + arrow.from_down});
       REQUIRE(corners.back() == Spot{made.boxes[arrow.to].x, made.boxes[arrow.to].y + arrow.to_down});
@@ -134,7 +142,7 @@ TEST_CASE("two arrows that need not cross do not, and a source lies beside what 
   CHECK(lay_out_layers({}, {}, 1).boxes.empty());
 }
 
-TEST_CASE("the time that a layout takes grows with the boxes, and not with their square") {
+TEST_CASE("with arrows to the next few boxes a layout takes time by the boxes, and not by their square") {
   // 10 to 15 times as long were measured; with the square it would be 100.
   CHECK(seconds_of(long_graph(1000)) <= 50 * seconds_of(long_graph(100)));
 }

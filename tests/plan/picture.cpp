@@ -105,7 +105,27 @@ handlers:
   CHECK(blur.handlers.size() == 3);
   CHECK(arrow_of(picture, "video@cameras.video → blur@cameras.video, sync").edges.size() == 3);
   REQUIRE(picture.lanes.size() == 2);
-  CHECK(picture.lanes[1].domain == "sim:0");
+  CHECK(picture.lanes[1].name == "sim:0");
   CHECK((blur.y > picture.lanes[0].bottom && blur.y + blur.height <= picture.lanes[1].bottom));
   CHECK(plan::svg_of(picture).find(">blur@cameras (3)</text>") != std::string::npos);
+}
+
+TEST_CASE("instances of a template in two domains are two boxes, each with its arrows") {
+  const Planned planned(read_pipeline(R"(streams: { cameras: { items: { gate: { at: "cpu" }, hall: { at: "sim:0" } } } }
+handlers:
+  video: { type: test.pattern, for_each: cameras, width: 64, height: 48, count: 3 }
+  blur:  { type: image.blur, for_each: cameras, input: video, device: "{at}" }
+  end:   { type: null.sink, for_each: cameras, input: blur }
+)"),
+                        machine_of(1, {"cpu", "sim:0"}));
+  const plan::Picture picture = plan::picture_of(planned.plan());
+  size_t blurs = 0;
+  for (const plan::PictureBox& box : picture.boxes) {
+    if (box.type != "image.blur") continue;
+    ++blurs;
+    CHECK(names_of(box.inputs) == Names{"video"});
+    CHECK(names_of(box.outputs) == Names{"video"});
+  }
+  CHECK(blurs == 2);
+  CHECK(picture.arrows.size() == 4);
 }
