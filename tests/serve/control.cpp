@@ -105,6 +105,25 @@ TEST_CASE("hello says the version and the pipeline, and grants a role") {
   CHECK(steered.ask("hello", {{"protocol", kProtocol}})["result"]["protocol"] == kProtocol);
 }
 
+TEST_CASE("a description that cannot be told is refused, and so is one that there is not") {
+  for (const std::string& text : {std::string(), std::string("{\"plan\": \"\xf6\"}"), std::string("{\"plan\": ")}) {
+    CAPTURE(text);
+    Steered steered;
+    SteeredRun run = steered.run();
+    run.describe = text.empty() ? std::function<std::string()>() : [text] { return text; };
+    run.values = nullptr;
+    Control control(run);
+    Control::Client client;
+    const auto ask = [&](const std::string& method, const ordered_json& params) {
+      const ordered_json request = {{"jsonrpc", "2.0"}, {"id", 1}, {"method", method}, {"params", params}};
+      return ordered_json::parse(control.take(client, request.dump(), [](const std::string&) {}).line);
+    };
+    REQUIRE(ask("hello", {{"protocol", kProtocol}}).contains("result"));
+    CHECK(ask("describe", ordered_json::object())["error"]["code"] == -32000);
+    CHECK(ask("get", ordered_json::object())["error"]["code"] == -32000);
+  }
+}
+
 TEST_CASE("whoever watches may ask for the description and the values, and a change has the name of who asked") {
   Steered steered;
   CHECK(code_and_place(steered.ask("describe", ordered_json::object())) == "-32001 /method");
