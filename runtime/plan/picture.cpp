@@ -2,6 +2,7 @@
 #include "plan/picture.h"
 
 #include <algorithm>
+#include <cstdint>
 #include <map>
 #include <tuple>
 
@@ -106,14 +107,13 @@ class Drawing {
   void size_boxes() {
     for (PictureBox& box : picture_.boxes) {
       const plugin::HandlerInfo& info = plan_.type_of(plan_.handlers[box.handlers[0]]);
-      const auto rank = [&](const PicturePort& port) {
-        const std::string name = port.name.substr(0, port.name.find('['));
-        const auto declared = std::find_if(info.ports.begin(), info.ports.end(),
-                                           [&](const plugin::HandlerInfo::Port& one) { return one.name == name; });
-        return std::tuple(declared - info.ports.begin(), port.name.size(), port.name);
-      };
       int widest = 0;
       for (std::vector<PicturePort>* ports : {&box.inputs, &box.outputs}) {
+        const auto rank = [&](const PicturePort& port) {
+          const auto* const declared =
+              info.find_port(port.name.substr(0, port.name.find('[')), ports == &box.inputs ? MR_INPUT : MR_OUTPUT);
+          return std::tuple(declared ? declared - info.ports.data() : PTRDIFF_MAX, port.name.size(), port.name);
+        };
         std::sort(ports->begin(), ports->end(),
                   [&](const PicturePort& a, const PicturePort& b) { return rank(a) < rank(b); });
         int most = 0;
