@@ -14,7 +14,8 @@
 
 namespace millrace::handlers::draw {
 
-// fmaxf() and fminf() treat NaN in another way, so compilers call a library for them. These are single instructions.
+// fmaxf() and fminf() treat NaN in another way, so compilers call a library for them. The first two are single
+// instructions.
 MR_INTO_LOOPS float larger(float a, float b) { return a > b ? a : b; }
 MR_INTO_LOOPS float smaller(float a, float b) { return a < b ? a : b; }
 MR_INTO_LOOPS float absolute(float number) { return fabsf(number); }
