@@ -9,6 +9,7 @@
 #include <nlohmann/json.hpp>
 
 #include "millrace/payload.h"
+#include "plugin/info_json.h"
 
 namespace millrace::cli {
 
@@ -184,15 +185,7 @@ ordered_json port_json(const plugin::HandlerInfo& info, const Port& port) {
 
 ordered_json param_json(const ParamInfo& param) {
   ordered_json json = {{"name", param.name}, {"type", type_of(param)}, {"required", param.required()}};
-  const mr_param_value& value = param.raw.default_value;
-  if (!param.required()) {
-    switch (param.raw.type) {
-      case MR_PARAM_BOOL: json["default"] = value.as.boolean != 0; break;
-      case MR_PARAM_INT: json["default"] = value.as.integer; break;
-      case MR_PARAM_FLOAT: json["default"] = value.as.real; break;
-      default: json["default"] = param.default_text;
-    }
-  }
+  if (!param.required()) json["default"] = plugin::to_json(param, param.raw.default_value, param.default_text);
   if (param.raw.flags & MR_PARAM_HAS_RANGE) {
     if (std::isfinite(param.raw.min)) json["min"] = param.raw.min;
     if (std::isfinite(param.raw.max)) json["max"] = param.raw.max;

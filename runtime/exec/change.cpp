@@ -19,10 +19,15 @@
 
 namespace millrace::exec {
 
-namespace {
+Error no_handler_named(const std::string& name, const std::vector<std::string>& names) {
+  constexpr size_t kNamesListedMax = 32; // a longer list tells a person less than the nearest name
+  Error error{
+      code::unknown_handler, "there is no handler named \"" + name + "\"", {}, {}, nearest_name(name, names), ""};
+  if (names.size() <= kNamesListedMax) error.notes.push_back("there are: " + listed_from(name, names));
+  return error;
+}
 
-// A longer list tells a person less than the nearest name.
-constexpr size_t kNamesListedMax = 32;
+namespace {
 
 // True once no tick of the clock can take a change any more.
 bool is_over(const RunState& run, uint32_t clock) {
@@ -54,10 +59,7 @@ std::vector<uint32_t> find_handlers(const RunState& run, const std::string& name
   if (was_there != plan::kNone) return {was_there};
   if (!found.empty()) return found;
   if (!over.empty()) return over;
-  Error error{
-      code::unknown_handler, "there is no handler named \"" + name + "\"", {}, {}, nearest_name(name, names), ""};
-  if (names.size() <= kNamesListedMax) error.notes.push_back("there are: " + listed_from(name, names));
-  throw Failure(std::move(error));
+  throw Failure(no_handler_named(name, names));
 }
 
 const plugin::HandlerInfo::Param& find_param(const std::string& handler, const plugin::HandlerInfo& info,

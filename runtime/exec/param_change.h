@@ -6,6 +6,10 @@
 #include <string>
 #include <vector>
 
+namespace millrace {
+struct Error;
+}
+
 namespace millrace::exec {
 
 // A live change of parameters, applied together at one tick (semantics.md 2.7).
@@ -45,5 +49,8 @@ struct HandlerValues {
 };
 // The first tick that sees the changes of one call, on each clock that has such handlers.
 using ChangesTaken = std::function<void(const std::vector<TickOfClock>&)>;
+
+// MR0301 for a run whose handlers have these names.
+Error no_handler_named(const std::string& name, const std::vector<std::string>& names);
 
 } // namespace millrace::exec

@@ -127,6 +127,15 @@ HandlerInfo::Param param_from(const json& in) {
 
 } // namespace
 
+json to_json(const HandlerInfo::Param& param, const mr_param_value& value, const std::string& text) {
+  switch (param.raw.type) {
+    case MR_PARAM_BOOL: return value.as.boolean != 0;
+    case MR_PARAM_INT: return value.as.integer;
+    case MR_PARAM_FLOAT: return value.as.real;
+    default: return text;
+  }
+}
+
 namespace {
 
 template <class Field>

@@ -5,6 +5,7 @@
 
 #include <memory>
 #include <nlohmann/json_fwd.hpp>
+#include <string>
 
 #include "plugin/handler_info.h"
 
@@ -12,6 +13,9 @@ namespace millrace::plugin {
 
 nlohmann::json to_json(const HandlerInfo& info);
 HandlerInfo read_handler_info(const nlohmann::json& json);
+
+// A value of the parameter; `text` is what it was read from, and what a string or JSON is told as.
+nlohmann::json to_json(const HandlerInfo::Param& param, const mr_param_value& value, const std::string& text);
 
 nlohmann::json to_json(const mr_record_type& type);
 std::shared_ptr<const RecordType> read_record_type(const nlohmann::json& json);

@@ -1,17 +1,15 @@
 // Puts together what the pipeline declares and what has changed since; see values.h.
 #include "serve/values.h"
 
-#include <algorithm>
 #include <nlohmann/json.hpp>
-#include <utility>
 
 #include "exec/param_change.h"
 #include "graph/graph.h"
 #include "observe/error.h"
-#include "observe/error_codes.h"
 #include "observe/secrets.h"
 #include "plan/plan.h"
 #include "plan/prepare.h"
+#include "plugin/info_json.h"
 #include "plugin/registry.h"
 
 namespace millrace::serve {
@@ -22,13 +20,7 @@ using ParamInfo = plugin::HandlerInfo::Param;
 namespace {
 
 ordered_json json_of(const plugin::HandlerInfo& info, const ParamInfo& param, const std::string& text) {
-  const mr_param_value value = plugin::parse_param(info, param, text, {});
-  switch (param.raw.type) {
-    case MR_PARAM_BOOL: return value.as.boolean != 0;
-    case MR_PARAM_INT: return value.as.integer;
-    case MR_PARAM_FLOAT: return value.as.real;
-    default: return without_secrets(text);
-  }
+  return plugin::to_json(param, plugin::parse_param(info, param, text, {}), without_secrets(text));
 }
 
 ordered_json parameters_of(const plugin::HandlerInfo& info, const graph::Handler& declared,
@@ -55,16 +47,6 @@ ordered_json parameters_of(const plugin::HandlerInfo& info, const graph::Handler
   return all;
 }
 
-// A longer list tells a person less than the nearest name.
-constexpr size_t kNamesListedMax = 32;
-
-[[noreturn]] void refuse_handler(const std::string& name, const std::vector<std::string>& names) {
-  Error error{
-      code::unknown_handler, "there is no handler named \"" + name + "\"", {}, {}, nearest_name(name, names), ""};
-  if (names.size() <= kNamesListedMax) error.notes.push_back("there are: " + listed_from(name, names));
-  throw Failure(std::move(error));
-}
-
 } // namespace
 
 std::string values_json(const plan::Plan& plan, const graph::Graph& graph,
@@ -79,7 +61,7 @@ std::string values_json(const plan::Plan& plan, const graph::Graph& graph,
     all[one.name] = {{"type", planned.type},
                      {"parameters", parameters_of(info, plan::declared_of(plan, graph, one.handler), one)}};
   }
-  if (all.empty() && !handler.empty()) refuse_handler(handler, names);
+  if (all.empty() && !handler.empty()) throw Failure(exec::no_handler_named(handler, names));
   return all.dump(-1, ' ', false, ordered_json::error_handler_t::replace);
 }
 
