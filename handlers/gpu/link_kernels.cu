@@ -12,11 +12,14 @@
 //   [recall_places, recall_links] → find_nearest → [find_pairs, cap_degrees] → give_links → [find_fading, give_fading]
 //
 // Those in brackets are for rules that need them.
+//
+// A short list and a plain rule need one kernel: to sort the points takes longer there than to look at all of them.
 #include "handlers/gpu/link_kernels.h"
 
 #include <algorithm>
 #include <cmath>
 
+#include "handlers/gpu/few_points.cuh"
 #include "handlers/gpu/kept_count.cuh"
 #include "handlers/gpu/launch.cuh"
 #include "handlers/gpu/link_work.h"
@@ -353,29 +356,82 @@ __device__ void give(const Joining& on, uint32_t place, const Link& link, bool i
 }
 
 // Called once, when it is known how many links there are.
-__device__ void end_list(const Joining& on, uint32_t count) {
+__device__ void end_list(const Joining& on, uint32_t count, uint32_t turn) {
   const uint32_t given = min(count, on.most);
   *on.to.count = given;
   if (count > given) on.work.counts->left_out += count - given;
-  on.state.turn->turn = on.work.counts->turn;
+  on.state.turn->turn = turn;
   if (!on.state.past) return;
   const uint32_t list = 1 - on.work.counts->before;
   on.state.turn->counts[list] = given;
   on.state.turn->last = list;
 }
 
+// Numbers that blocks tell each other, each with the turn in which they do. Blocks begin in their order, so a block may
+// wait for those before it.
+class Told {
+ public:
+  __device__ Told(uint64_t* words, uint32_t turn) : words_(reinterpret_cast<volatile Word*>(words)), turn_(turn) {}
+  __device__ void tell(uint32_t block, uint32_t number) const { words_[block] = Word{turn_} << 32 | number; }
+  __device__ uint32_t await(uint32_t block) const {
+    Word word;
+    do word = words_[block];
+    while (word >> 32 != turn_);
+    return static_cast<uint32_t>(word);
+  }
+
+ private:
+  using Word = unsigned long long;
+  volatile Word* words_;
+  uint32_t turn_;
+};
+
+// The order of links: that of the threads that have them.
+struct LinkOrder {
+  uint32_t before; // links of the block's threads before this one
+  uint32_t all;    // those of the block
+};
+
+// Counts the links of a block, and tells the others. All threads of a block call it.
+template <uint32_t kWarps>
+__device__ LinkOrder count_links(bool is_link, const Told& sums) {
+  __shared__ uint32_t of_warp[kWarps];
+  const uint32_t lane = threadIdx.x % 32, warp = threadIdx.x / 32, votes = __ballot_sync(kAllLanes, is_link);
+  if (lane == 0) of_warp[warp] = __popc(votes);
+  __syncthreads();
+  LinkOrder order{static_cast<uint32_t>(__popc(votes & ((1u << lane) - 1))), 0};
+  for (uint32_t w = 0; w < kWarps; ++w) {
+    if (w < warp) order.before += of_warp[w];
+    order.all += of_warp[w];
+  }
+  if (threadIdx.x == 0) sums.tell(blockIdx.x, order.all);
+  return order;
+}
+
+// How many links the blocks before this one have. All threads of a block call it.
+template <uint32_t kWarps>
+__device__ uint32_t await_links_before(const Told& sums) {
+  __shared__ uint32_t of_warp[kWarps];
+  uint32_t before = 0;
+  for (uint32_t block = threadIdx.x; block < blockIdx.x; block += kWarps * 32) before += sums.await(block);
+  before = __reduce_add_sync(kAllLanes, before);
+  if (threadIdx.x % 32 == 0) of_warp[threadIdx.x / 32] = before;
+  __syncthreads();
+  before = 0;
+  for (uint32_t w = 0; w < kWarps; ++w) before += of_warp[w];
+  return before;
+}
+
 __global__ void __launch_bounds__(kPairsOfBlock) give_links(const __grid_constant__ Joining on) {
   await_inputs();
   constexpr uint32_t kWarps = kPairsOfBlock / 32;
-  __shared__ uint32_t of_warp[kWarps], before_of_warp[kWarps];
   const uint32_t k = on.rule.k, pair = thread_of_grid(), point = pair / k;
-  const uint32_t lane = threadIdx.x % 32, warp = threadIdx.x / 32;
   // Loads come first, also of what may not be needed, since each takes long.
-  const uint64_t turn = on.work.counts->turn;
+  const uint32_t turn = on.work.counts->turn;
   uint32_t other = point < on.points.most ? on.work.near[pair] : kNone; // also beyond the list's end
   const uint32_t count = on.points.size(), pairs = count * k;
   if (pairs == 0) {
-    if (thread_of_grid() == 0 && on.rule.fade <= 0) end_list(on, 0);
+    if (thread_of_grid() == 0 && on.rule.fade <= 0) end_list(on, 0, turn);
     return;
   }
   if (blockIdx.x * kPairsOfBlock >= pairs) return;
@@ -387,19 +443,11 @@ __global__ void __launch_bounds__(kPairsOfBlock) give_links(const __grid_constan
   }
   bool is_link = false;
   if (other != kNone) is_link = on.rule.degree_max > 0 ? on.work.is_kept[pair] : owns_link(on, point, other);
-  const uint32_t votes = __ballot_sync(kAllLanes, is_link);
-  if (lane == 0) of_warp[warp] = __popc(votes);
-  __syncthreads();
-  uint32_t in_block = 0, place = __popc(votes & ((1u << lane) - 1));
-  for (uint32_t w = 0; w < kWarps; ++w) {
-    if (w < warp) place += of_warp[w];
-    in_block += of_warp[w];
-  }
-  auto* const sums = reinterpret_cast<volatile unsigned long long*>(on.state.sums);
-  if (threadIdx.x == 0) sums[blockIdx.x] = turn << 32 | in_block;
+  const Told sums(on.state.sums, turn);
+  const LinkOrder order = count_links<kWarps>(is_link, sums);
   Link link;
   if (is_link) { // before the wait below
-    const PlaceTable places{on.state.slots, on.state.slot_mask, static_cast<uint32_t>(turn)};
+    const PlaceTable places{on.state.slots, on.state.slot_mask, turn};
     const int64_t id = places.id_at(on.points.records, point, one.id);
     const int64_t other_id = places.id_at(on.points.records, other, two.id);
     const uint32_t a = min(point, other), b = max(point, other);
@@ -410,23 +458,113 @@ __global__ void __launch_bounds__(kPairsOfBlock) give_links(const __grid_constan
     link.length = sqrtf(squared_distance(one, two));
     link.life = risen_life(on.state.past ? take_past_life(on, a, b) : 0, on.rule.gain);
   }
-  // Blocks begin in their order, so those before this one come to give their sums.
-  uint32_t before = 0;
-  for (uint32_t b = threadIdx.x; b < blockIdx.x; b += kPairsOfBlock) {
-    unsigned long long sum;
-    do sum = sums[b];
-    while (sum >> 32 != turn);
-    before += static_cast<uint32_t>(sum);
-  }
-  before = __reduce_add_sync(kAllLanes, before);
-  if (lane == 0) before_of_warp[warp] = before;
-  __syncthreads();
-  before = 0;
-  for (uint32_t w = 0; w < kWarps; ++w) before += before_of_warp[w];
-  if (is_link) give(on, before + place, link, true);
+  const uint32_t before = await_links_before<kWarps>(sums);
+  if (is_link) give(on, before + order.before, link, true);
   if (threadIdx.x > 0 || (blockIdx.x + 1) * kPairsOfBlock < pairs) return; // not the last block
-  on.work.counts->linked = before + in_block;
-  if (on.rule.fade <= 0) end_list(on, before + in_block);
+  on.work.counts->linked = before + order.all;
+  if (on.rule.fade <= 0) end_list(on, before + order.all, turn);
+}
+
+// ---- few points ---------------------------------------------------------------------------------------------------
+
+// kUsed for the point itself, and for what a limit of the height removes.
+template <bool kBefore>
+__device__ uint32_t score_of(const Joining& on, const FewPoints& few, uint32_t point, float2 here, uint32_t other) {
+  const float2 there = few.place(other);
+  const float dy = here.y - there.y;
+  if (other == point || (kBefore && !(fabsf(dy) <= on.rule.delta_y_max))) return kUsed;
+  return __float_as_uint(squared_distance(here.x - there.x, dy));
+}
+
+// The nearest of a point, lane n with the n-th; kNone: there are fewer. All lanes of a warp call it.
+template <bool kBefore>
+__device__ uint32_t nearest_of_few(const Joining& on, const FewPoints& few, uint32_t point, uint32_t count) {
+  const uint32_t lane = threadIdx.x % 32, k = on.rule.k;
+  const uint32_t limit =
+      on.rule.radius > 0 ? __float_as_uint(rounded_product(on.rule.radius, on.rule.radius)) : kInfinite;
+  const float2 here = few.place(point);
+  uint32_t best = kUsed, row = 0; // in this lane's column
+  for (uint32_t begin = 0; begin * 32 < count; begin += FewPoints::kRowsAtOnce) {
+    MR_UNROLL
+    for (uint32_t r = begin; r < begin + FewPoints::kRowsAtOnce; ++r) {
+      const uint32_t score = score_of<kBefore>(on, few, point, here, r * 32 + lane);
+      if (score < best) best = score, row = r;
+    }
+  }
+  uint32_t other = kNone;
+  for (uint32_t n = 0; n < k; ++n) {
+    const uint32_t least = __reduce_min_sync(kAllLanes, best);
+    if (least > limit) break;
+    const uint32_t found = __reduce_min_sync(kAllLanes, best == least ? row * 32 + lane : kNone);
+    if (lane == n) other = found;
+    if (n + 1 == k) break;
+    // The next one of its column: each lane looks at one row.
+    const uint32_t column = found % 32, candidate = lane * 32 + column;
+    uint32_t score = score_of<kBefore>(on, few, point, here, candidate);
+    if (score < least || (score == least && candidate <= found)) score = kUsed; // found before
+    const uint32_t next = __reduce_min_sync(kAllLanes, score);
+    const uint32_t next_row = __ffs(static_cast<int>(__ballot_sync(kAllLanes, score == next))) - 1;
+    if (lane == column) best = next, row = next_row;
+  }
+  return other;
+}
+
+// True if a point is among the nearest of another one, which its block has told.
+__device__ bool is_near_of(const Joining& on, uint32_t other, uint32_t point, const Told& listed) {
+  constexpr uint32_t kAtOnce = 8;
+  listed.await(other / kFewPointsOfBlock);
+  __threadfence();
+  const uint32_t* const near = on.work.near + size_t{other} * on.rule.k;
+  bool is_near = false;
+  for (uint32_t begin = 0; begin < on.rule.k; begin += kAtOnce) {
+    uint32_t its[kAtOnce];
+    MR_UNROLL
+    for (uint32_t n = 0; n < kAtOnce; ++n) its[n] = begin + n < on.rule.k ? __ldcg(near + begin + n) : kNone;
+    MR_UNROLL
+    for (uint32_t n = 0; n < kAtOnce; ++n) is_near |= its[n] == point;
+  }
+  return is_near;
+}
+
+// All of points.links. A warp has one point, and its lane n the n-th of its nearest.
+template <bool kBefore>
+__global__ void __launch_bounds__(kFewPointsOfBlock * 32) join_few(const __grid_constant__ Joining on) {
+  await_inputs();
+  constexpr uint32_t kThreads = kFewPointsOfBlock * 32;
+  __shared__ FewPoints few;
+  const uint32_t turn = next_turn(on.state.turn->turn), count = few.load<kThreads>(on.points);
+  if (count == 0 && thread_of_grid() == 0) end_list(on, 0, turn);
+  if (blockIdx.x * kFewPointsOfBlock >= count) return;
+  __syncthreads();
+  const Told sums(on.state.sums, turn), listed(on.state.sums + gridDim.x, turn);
+  const uint32_t point = thread_of_grid() / 32, lane = threadIdx.x % 32;
+  const uint32_t other = point < count ? nearest_of_few<kBefore>(on, few, point, count) : kNone;
+  if (point < count && lane < on.rule.k) on.work.near[size_t{point} * on.rule.k + lane] = other;
+  __syncthreads();
+  if (threadIdx.x == 0) {
+    __threadfence(); // for what the whole block has written
+    listed.tell(blockIdx.x, 0);
+  }
+  for (uint32_t p = threadIdx.x; p < count; p += kThreads) few.insert(p); // while that is on its way
+  bool is_link = other != kNone;
+  if (is_link && on.rule.delta_after) is_link = !on.rule.parts(few.place(point).y, few.place(other).y);
+  if (is_link && other < point) is_link = !is_near_of(on, other, point, listed); // else that one owns it
+  __syncwarp();
+  const LinkOrder order = count_links<kFewPointsOfBlock>(is_link, sums);
+  Link link;
+  if (is_link) { // before the wait below
+    const uint32_t a = min(point, other), b = max(point, other);
+    const float2 one = few.place(a), two = few.place(b);
+    link.a = static_cast<int32_t>(a);
+    link.b = static_cast<int32_t>(b);
+    link.id_a = few.id_at(a);
+    link.id_b = few.id_at(b);
+    link.length = sqrtf(squared_distance(one.x - two.x, one.y - two.y));
+    link.life = risen_life(0, on.rule.gain);
+  }
+  const uint32_t before = await_links_before<kFewPointsOfBlock>(sums);
+  if (is_link) give(on, before + order.before, link, true);
+  if (threadIdx.x == 0 && (blockIdx.x + 1) * kFewPointsOfBlock >= count) end_list(on, before + order.all, turn);
 }
 
 // ---- links that fade ----------------------------------------------------------------------------------------------
@@ -463,7 +601,7 @@ __global__ void find_fading(const __grid_constant__ Joining on) {
 __global__ void give_fading(const __grid_constant__ Joining on) {
   await_inputs();
   const uint32_t count = on.work.counts->fading, linked = on.work.counts->linked;
-  if (thread_of_grid() == 0) end_list(on, linked + count);
+  if (thread_of_grid() == 0) end_list(on, linked + count, on.work.counts->turn);
   const uint32_t f = thread_of_grid();
   if (f >= count) return;
   const FadingLink mine = on.work.fading[f];
@@ -498,6 +636,14 @@ uint32_t processors() {
   return static_cast<uint32_t>(std::max(count, 1));
 }
 
+bool drops_candidates(const LinkRule& rule) { return rule.delta_y_max > 0 && !rule.delta_after; }
+
+void launch_few(void* stream, const Joining& on) {
+  const LaunchShape shape{std::max(static_cast<unsigned>(few_blocks(on.points.most)), 1u), kFewPointsOfBlock * 32, 0,
+                          static_cast<cudaStream_t>(stream)};
+  launch(shape, drops_candidates(on.rule) ? join_few<true> : join_few<false>, on);
+}
+
 template <uint32_t kPoints, bool kBefore, bool kRemembers>
 void launch_nearest(void* stream, const Joining& on) {
   const uint32_t warps = (on.points.most + kPoints - 1) / kPoints;
@@ -514,7 +660,7 @@ void launch_nearest(void* stream, const Joining& on) {
 
 template <uint32_t kPoints>
 void launch_nearest(void* stream, const Joining& on) {
-  const bool before = on.rule.delta_y_max > 0 && !on.rule.delta_after;
+  const bool before = drops_candidates(on.rule);
   if (before && on.rule.remembers()) return launch_nearest<kPoints, true, true>(stream, on);
   if (before) return launch_nearest<kPoints, true, false>(stream, on);
   if (on.rule.remembers()) return launch_nearest<kPoints, false, true>(stream, on);
@@ -526,6 +672,10 @@ const char* join(void* stream, const DeviceList<Point>& points, const LinkRule& 
   const LinkWork work = lay_out_work(scratch, rule, points.most, most);
   const Joining on{points, rule, rule.linked_ratio(), state, work, most, links};
   const uint64_t pairs = uint64_t{points.most} * rule.k;
+  if (points.most <= kFewPoints && !rule.remembers() && rule.degree_max == 0) {
+    launch_few(stream, on);
+    return launched();
+  }
   if (rule.remembers()) {
     launch(simple_shape(stream, points.most), recall_places, on);
     launch(simple_shape(stream, most), recall_links, on);

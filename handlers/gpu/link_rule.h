@@ -27,9 +27,8 @@ struct LinkRule {
   // True if the links of a tick depend on those of the tick before.
   MR_BOTH bool remembers() const { return hysteresis > 0 || gain < 1 || fade > 0; }
   // True if the limit of the height parts these points.
-  MR_BOTH bool parts(const Point& a, const Point& b) const {
-    return delta_y_max > 0 && !(fabsf(a.y - b.y) <= delta_y_max);
-  }
+  MR_BOTH bool parts(float y_a, float y_b) const { return delta_y_max > 0 && !(fabsf(y_a - y_b) <= delta_y_max); }
+  MR_BOTH bool parts(const Point& a, const Point& b) const { return parts(a.y, b.y); }
   // The factor by which a pair that was linked counts as nearer, rounded once.
   float linked_ratio() const { return static_cast<float>(1 / ((1 + hysteresis) * (1 + hysteresis))); }
 };

@@ -46,7 +46,7 @@ class Links final : public Handler {
     links_max_ = std::clamp<uint64_t>(most, 1, static_cast<uint64_t>(*most_));
     formats.out(out_).record_count_max = links_max_;
     slots_.resize(PlaceTable::slots_for(points_max_));
-    sums_.resize(gpu::pair_blocks(points_max_, rule_.k));
+    sums_.resize(gpu::link_sums(points_max_, rule_.k));
     past_.resize(rule_.remembers() ? 2 * links_max_ : 0);
     needs_scratch(gpu::lay_out_work(nullptr, rule_, points_max_, links_max_).bytes);
   }

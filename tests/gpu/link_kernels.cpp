@@ -26,7 +26,7 @@ class OnGpu {
         points_(points_max * sizeof(Point)),
         slots_(PlaceTable::slots_for(points_max)),
         turn_(sizeof(LinkTurn)),
-        sums_(gpu::pair_blocks(points_max, rule.k) * sizeof(uint64_t)),
+        sums_(gpu::link_sums(points_max, rule.k) * sizeof(uint64_t)),
         table_(slots_ * sizeof(uint64_t)),
         past_(rule.remembers() ? 2ull * most * sizeof(PastLink) : 1),
         scratch_(gpu::lay_out_work(nullptr, rule, points_max, most).bytes),
@@ -134,6 +134,21 @@ TEST_CASE("links of random lists of points, by random rules, are those of the CP
 }
 
 TEST_CASE("links of ten thousand random lists of points are those of the CPU") { compare_random(1'667, 5); }
+
+TEST_CASE("links of up to 1,024 points by plain rules, which one kernel makes, are those of the CPU") {
+  Below below(11);
+  for (int n = 0; n < 60; ++n) {
+    CAPTURE(n);
+    LinkRule rule = any_rule(below, false);
+    rule.hysteresis = 0;
+    rule.degree_max = 0;
+    REQUIRE_FALSE(rule.remembers());
+    const uint32_t room = n % 4 == 0 ? gpu::kFewPoints : 1 + below(gpu::kFewPoints);
+    const uint32_t count = n % 3 == 0 ? room : below(room + 1);
+    const uint32_t most = n % 5 == 0 ? 1 + below(200) : most_of(rule, room);
+    compare(rule, moving(below, count, n % 2 == 0, 6), room, most);
+  }
+}
 
 TEST_CASE("links of many points: several tiles, warps of each kind, equal points, full lists") {
   Below below(6);
