@@ -23,9 +23,9 @@ namespace {
 constexpr uint32_t kMakerThreads = 128;
 
 // One thread for each record that there may be.
-LaunchShape for_records(void* stream, uint64_t most) {
-  const auto blocks = static_cast<unsigned>((most + kMakerThreads - 1) / kMakerThreads);
-  return {std::max(blocks, 1u), kMakerThreads, 0, static_cast<cudaStream_t>(stream)};
+LaunchShape for_records(void* stream, uint64_t most, uint32_t threads = kMakerThreads) {
+  const auto blocks = static_cast<unsigned>((most + threads - 1) / threads);
+  return {std::max(blocks, 1u), threads, 0, static_cast<cudaStream_t>(stream)};
 }
 
 __device__ uint32_t record_index() { return blockIdx.x * blockDim.x + threadIdx.x; }
@@ -113,7 +113,7 @@ __global__ void prepare_marks(const __grid_constant__ MarkLists lists, MarkStyle
   const MarkShape shape = sound ? shape_of(mark, style, width, height) : MarkShape{};
   uint8_t stroke = 0;
   if (sound && begins_stroke(from.records, index)) stroke |= kBeginsStroke;
-  if (sound && mark.stroke < 0 && !shape.runs && !shape.is_curve()) stroke |= kIsAlone;
+  if (sound && mark.stroke < 0 && !shape.runs) stroke |= kIsAlone;
   to.shapes[first + index] = shape;
   to.areas[first + index] = shape.area;
   to.strokes[first + index] = stroke;
@@ -121,8 +121,11 @@ __global__ void prepare_marks(const __grid_constant__ MarkLists lists, MarkStyle
 
 // ---- choosing -----------------------------------------------------------------------------------------------------
 
-constexpr int32_t kTile = 64;        // pixels, both ways
-constexpr uint32_t kKeptMax = 256;   // marks of a tile in shared memory
+constexpr int32_t kTile = 64;      // pixels, both ways
+constexpr uint32_t kKeptMax = 256; // marks of a tile in shared memory
+// A tile keeps all marks of a list of this size whose areas meet its own, if there is room for them: to drop a mark
+// patch by patch costs less than to look twice at each. In a longer list too many areas meet.
+constexpr uint32_t kByAreaMost = 2'048;
 constexpr uint32_t kAtOnceFirst = 2; // marks that a thread looks at in one step, as long as all of a tile may fit
 constexpr int32_t kPatch = 8;        // a warp paints this many pixels at a time, both ways
 constexpr int32_t kRowsOfThread = 2; // pixels of a thread in a patch
@@ -131,12 +134,18 @@ constexpr float kPatchRadius = 4.9498f; // from the middle of a patch to the fur
 constexpr uint32_t kBlocksOfProcessor = 4;
 static_assert(kKeptMax >= kThreads && kPatch * kPatch == 32 * kRowsOfThread && kPatches == 64);
 
+// Some of the pieces of a curve.
+struct PieceRange {
+  uint16_t first, end;
+};
+
 // The marks that a block has kept.
 struct KeptMarks {
   MarkShape shapes[kKeptMax];
   uint32_t places[kKeptMax]; // in the prepared marks
   // Numbers of strokes, which rise from mark to mark, times 2; plus 1 for a stroke that is sure to be one mark.
   uint32_t strokes[kKeptMax];
+  PieceRange pieces[kKeptMax]; // a curve's that may cover a pixel of the tile
 };
 
 // The patches of a tile, and the kept marks that touch each, as bits.
@@ -164,11 +173,12 @@ struct Progress {
 // Two counts in one word.
 __device__ uint32_t two_counts(uint32_t low, uint32_t high) { return low | high << 16; }
 
-// All threads of a block call it, and each looks at kAtOnce marks in one step. Keeps the marks that touch the tile and
-// returns how many. Ends before a step that there is no room for; with one mark at once there is room for any.
+// All threads of a block call it, and each looks at kAtOnce marks in one step. Keeps the marks that touch the tile, or
+// those whose areas meet its own (`by_area`; in short lists), and returns how many. Ends before a step that there is no
+// room for; with one mark at once there is room for any.
 template <uint32_t kAtOnce>
-__device__ uint32_t keep_marks(const MarkLists& lists, const PreparedMarks& marks, const PixelArea& tile, Progress& at,
-                               KeptMarks& kept) {
+__device__ uint32_t keep_marks(const MarkLists& lists, const PreparedMarks& marks, const PixelArea& tile, bool by_area,
+                               Progress& at, KeptMarks& kept) {
   __shared__ uint32_t of_warp[kWarps][kAtOnce]; // counts of marks that touch the tile, and of strokes that begin
   const uint32_t warp = threadIdx.y, lane = threadIdx.x, below = (1u << lane) - 1;
   uint32_t count = 0;
@@ -184,6 +194,7 @@ __device__ uint32_t keep_marks(const MarkLists& lists, const PreparedMarks& mark
       strokes[n] = index < list.most ? marks.strokes[at.first + index] : 0;
     }
     const uint32_t size = list.size(), rounds = min(kAtOnce, (size - at.index + kThreads - 1) / kThreads);
+    const bool is_enough = by_area && size <= kByAreaMost;
     uint32_t seen = 0; // a bit for each round
     bool any_begins = false;
     MR_UNROLL
@@ -191,7 +202,8 @@ __device__ uint32_t keep_marks(const MarkLists& lists, const PreparedMarks& mark
       if (n >= rounds) break;
       const uint32_t index = thread + n * kThreads;
       if (index >= size) strokes[n] = 0;
-      if (index < size && areas[n].meets(tile) && touches(marks.shapes[at.first + index], tile)) seen |= 1u << n;
+      if (index < size && areas[n].meets(tile) && (is_enough || touches(marks.shapes[at.first + index], tile)))
+        seen |= 1u << n;
       any_begins = any_begins || (strokes[n] & kBeginsStroke);
     }
     if (!__syncthreads_or(seen != 0)) {                   // as in most tiles
@@ -230,6 +242,7 @@ __device__ uint32_t keep_marks(const MarkLists& lists, const PreparedMarks& mark
       const uint32_t begun = (before_of[n] >> 16) + __popc(stroke_votes[n] & below) + (strokes[n] & kBeginsStroke);
       kept.shapes[k] = marks.shapes[place];
       kept.places[k] = place;
+      kept.pieces[k] = {0, static_cast<uint16_t>(kept.shapes[k].pieces())};
       kept.strokes[k] = (at.strokes + begun) * 2 + (strokes[n] & kIsAlone ? 1 : 0);
     }
     count = all & 0xffff;
@@ -241,33 +254,20 @@ __device__ uint32_t keep_marks(const MarkLists& lists, const PreparedMarks& mark
 
 // ---- painting -----------------------------------------------------------------------------------------------------
 
-// The pieces of a curve that may cover a pixel of a patch.
-struct PieceRange {
-  uint32_t first, end;
-};
-
 // A place of a piece of a curve has the piece's number beside the place of the mark.
 constexpr uint32_t kPieceShift = 19;
 static_assert(kMarksMax * kMarkListsMax <= 1u << kPieceShift);
 
 // True if a shape may cover a pixel of the patch that begins here.
 __device__ bool may_cover_patch(const MarkShape& shape, int32_t left, int32_t top) {
-  constexpr float kMiddle = 0.5f * kPatch;
-  return may_cover(shape, static_cast<float>(left) + kMiddle, static_cast<float>(top) + kMiddle, kPatchRadius);
-}
-
-// All threads of a warp call it.
-__device__ PieceRange pieces_in_patch(const MarkShape& curve, int32_t left, int32_t top) {
-  PieceRange range{curve.pieces(), 0};
-  for (uint32_t begin = 0; begin < curve.pieces(); begin += 32) {
-    const uint32_t piece = begin + threadIdx.x;
-    const bool touches = piece < curve.pieces() && may_cover_patch(piece_of(curve, piece), left, top);
-    const uint32_t votes = __ballot_sync(0xffffffffu, touches);
-    if (votes == 0) continue;
-    range.first = min(range.first, begin + __ffs(static_cast<int>(votes)) - 1);
-    range.end = begin + 32 - __clz(static_cast<int>(votes));
-  }
-  return range;
+  constexpr float kMiddle = 0.5f * kPatch, kFurthest = kMiddle - 0.5f;
+  const float x = static_cast<float>(left) + kMiddle, y = static_cast<float>(top) + kMiddle;
+  if (shape.kind != PaintedKind::segment) return may_cover(shape, x, y, kPatchRadius);
+  // Along a segment and aside, no middle of a pixel is further from the patch's. The rest is for rounding.
+  const float near = shape.reach + kFurthest * (fabsf(shape.dx) + fabsf(shape.dy)) + 0.01f +
+                     1e-6f * (fabsf(x - shape.x) + fabsf(y - shape.y) + shape.length);
+  const float along = distance_along(shape, x, y);
+  return fabsf(distance_aside(shape, x, y)) <= near && along >= -near && along <= shape.length + near;
 }
 
 // The pixels of a patch that one thread has, while marks are painted onto them. kCurves: some of them may be curves.
@@ -301,20 +301,19 @@ class PatchPixels {
     }
   }
 
-  // Called by all threads of a warp, for marks in order. `place` is that of the mark in the prepared marks.
-  __device__ void add(const MarkShape& mark, uint32_t place, uint32_t stroke) {
+  // Called by all threads of a warp, for the kept marks in order.
+  __device__ void add(const KeptMarks& kept, uint32_t k) {
+    const MarkShape& mark = kept.shapes[k];
+    const uint32_t stroke = kept.strokes[k], place = kept.places[k];
     if (stroke != stroke_) blend_last_stroke();
     stroke_ = stroke;
-    if (stroke & 1) {
-      blend_alone(mark);
-    } else if (kCurves && mark.is_curve()) {
-      const PieceRange pieces = pieces_in_patch(mark, x_ - static_cast<int32_t>(threadIdx.x) % kPatch,
-                                                y_ - static_cast<int32_t>(threadIdx.x) / kPatch);
-      for (uint32_t piece = pieces.first; piece < pieces.end; ++piece)
-        take_piece(piece_of(mark, piece), place | piece << kPieceShift);
-    } else {
+    if (stroke & 1)
+      blend_alone(mark, kept.pieces[k]);
+    else if (kCurves && mark.is_curve())
+      each_piece(mark, kept.pieces[k],
+                 [&](const MarkShape& piece, uint32_t number) { take_piece(piece, place | number << kPieceShift); });
+    else
       take_piece(mark, place);
-    }
   }
 
   __device__ void store(const DevicePicture& picture) {
@@ -341,54 +340,118 @@ class PatchPixels {
       if (found > alpha) *this = {found, piece};
     }
   };
-  // Coverage times alpha of a mark in one pixel.
-  struct Alphas {
-    float line = 0, fill = 0;
-  };
+  // Numbers of the pixels of one thread. They are computed together, since a thread waits for each by itself.
+  using Rows = float[kRowsOfThread];
 
   __device__ float middle_y(int32_t row) const { return middle_y_ + static_cast<float>(row * kRowStep); }
 
-  __device__ Alphas alphas_of(const MarkShape& mark, int32_t row) const {
-    Alphas alphas;
-    if (!mark.is_box()) {
-      const float line = line_coverage(mark, style_.soft, distance_to_segment(mark, middle_x_, middle_y(row)));
-      alphas.line = line * mark.line_color[3];
-      if (mark.runs) {
-        float color[4];
-        run_color(mark, middle_x_, middle_y(row), color);
-        alphas.line = line * color[3];
-      }
-      return alphas;
+  __device__ void line_coverages(const MarkShape& mark, const Rows& distances, Rows& coverages) const {
+    if (style_.soft) {
+      MR_UNROLL
+      for (int32_t row = 0; row < kRowsOfThread; ++row) coverages[row] = line_coverage(mark, true, distances[row]);
+    } else {
+      MR_UNROLL
+      for (int32_t row = 0; row < kRowsOfThread; ++row) coverages[row] = line_coverage(mark, false, distances[row]);
     }
-    const float distance = distance_to_box(mark, middle_x_, middle_y(row));
-    if (mark.has_line) alphas.line = line_coverage(mark, style_.soft, fabsf(distance)) * mark.line_color[3];
-    if (mark.has_fill) alphas.fill = fill_coverage(distance) * mark.fill_color[3];
-    return alphas;
   }
-
-  // Blends a stroke of one mark. All threads do the same, also where it covers nothing, which costs less than branches.
-  __device__ void blend_alone(const MarkShape& mark) {
-    const bool has_one_color = mark.has_fill && same_color(mark.line_color, mark.fill_color);
+  __device__ void segment_alphas(const MarkShape& mark, Rows& line) const {
+    Rows distances;
+    MR_UNROLL
+    for (int32_t row = 0; row < kRowsOfThread; ++row)
+      distances[row] = distance_to_segment(mark, middle_x_, middle_y(row));
+    line_coverages(mark, distances, line);
+    const float from = mark.line_color[3], run = mark.runs ? mark.fill_color[3] - from : 0;
+    MR_UNROLL
+    for (int32_t row = 0; row < kRowsOfThread; ++row)
+      line[row] *= mark.runs ? from + run * share_of_segment(mark, middle_x_, middle_y(row)) : from;
+  }
+  // A box that has no line or no inside has 0 there.
+  __device__ void box_alphas(const MarkShape& mark, Rows& line, Rows& fill) const {
+    Rows distances, from_path;
     MR_UNROLL
     for (int32_t row = 0; row < kRowsOfThread; ++row) {
-      const Alphas alphas = alphas_of(mark, row);
-      if (has_one_color) {
-        blend(row, mark.line_color, larger(alphas.line, alphas.fill));
-      } else {
-        if (mark.has_fill) blend(row, mark.fill_color, alphas.fill);
-        if (mark.has_line) blend(row, mark.line_color, alphas.line);
+      distances[row] = distance_to_box(mark, middle_x_, middle_y(row));
+      from_path[row] = fabsf(distances[row]);
+      line[row] = fill[row] = 0;
+    }
+    if (mark.has_line) {
+      line_coverages(mark, from_path, line);
+      MR_UNROLL
+      for (int32_t row = 0; row < kRowsOfThread; ++row) line[row] *= mark.line_color[3];
+    }
+    if (!mark.has_fill) return;
+    MR_UNROLL
+    for (int32_t row = 0; row < kRowsOfThread; ++row) fill[row] = fill_coverage(distances[row]) * mark.fill_color[3];
+  }
+
+  // Calls use(piece, number) for the pieces of a curve that may cover a pixel of the patch. Each thread of the warp
+  // looks at one. All of them use those that are found.
+  template <class Use>
+  __device__ void each_piece(const MarkShape& curve, PieceRange pieces, const Use& use) const {
+    const auto lane = static_cast<int32_t>(threadIdx.x);
+    for (uint32_t begin = pieces.first; begin < pieces.end; begin += 32) {
+      const uint32_t own = begin + threadIdx.x;
+      const MarkShape piece = piece_of(curve, own);
+      const bool is_near = own < pieces.end && may_cover_patch(piece, x_ - lane % kPatch, y_ - lane / kPatch);
+      for (uint32_t votes = __ballot_sync(0xffffffffu, is_near); votes != 0; votes &= votes - 1) {
+        const int from = __ffs(static_cast<int>(votes)) - 1;
+        MarkShape found = piece;
+        found.x = __shfl_sync(0xffffffffu, piece.x, from);
+        found.y = __shfl_sync(0xffffffffu, piece.y, from);
+        found.dx = __shfl_sync(0xffffffffu, piece.dx, from);
+        found.dy = __shfl_sync(0xffffffffu, piece.dy, from);
+        found.length = __shfl_sync(0xffffffffu, piece.length, from);
+        if (curve.runs) {
+          found.line_color[3] = __shfl_sync(0xffffffffu, piece.line_color[3], from);
+          found.fill_color[3] = __shfl_sync(0xffffffffu, piece.fill_color[3], from);
+        }
+        use(found, begin + static_cast<uint32_t>(from));
       }
     }
+  }
+
+  __device__ void blend_rows(const float* color, const Rows& alphas) {
+    MR_UNROLL
+    for (int32_t row = 0; row < kRowsOfThread; ++row) blend(row, color, alphas[row]);
+  }
+  // Blends a stroke of one mark. All threads do the same, also where it covers nothing, which costs less than branches.
+  __device__ void blend_alone(const MarkShape& mark, PieceRange pieces) {
+    Rows line = {}, fill;
+    if (kCurves && mark.is_curve()) {
+      each_piece(mark, pieces, [&](const MarkShape& piece, uint32_t) {
+        Rows its;
+        segment_alphas(piece, its);
+        MR_UNROLL
+        for (int32_t row = 0; row < kRowsOfThread; ++row) line[row] = larger(line[row], its[row]);
+      });
+      return blend_rows(mark.line_color, line);
+    }
+    if (!mark.is_box()) {
+      segment_alphas(mark, line);
+      return blend_rows(mark.line_color, line);
+    }
+    box_alphas(mark, line, fill);
+    if (mark.has_fill && mark.has_line && same_color(mark.line_color, mark.fill_color)) {
+      MR_UNROLL
+      for (int32_t row = 0; row < kRowsOfThread; ++row) line[row] = larger(line[row], fill[row]);
+    } else if (mark.has_fill) {
+      blend_rows(mark.fill_color, fill);
+    }
+    if (mark.has_line) blend_rows(mark.line_color, line);
   }
 
   __device__ void take_piece(const MarkShape& mark, uint32_t place) {
     pending_ = true;
-    MR_UNROLL
-    for (int32_t row = 0; row < kRowsOfThread; ++row) {
-      const Alphas alphas = alphas_of(mark, row);
-      line_[row].take(alphas.line, place);
-      fill_[row].take(alphas.fill, place);
+    Rows line, fill;
+    if (mark.is_box()) {
+      box_alphas(mark, line, fill);
+      MR_UNROLL
+      for (int32_t row = 0; row < kRowsOfThread; ++row) fill_[row].take(fill[row], place);
+    } else {
+      segment_alphas(mark, line);
     }
+    MR_UNROLL
+    for (int32_t row = 0; row < kRowsOfThread; ++row) line_[row].take(line[row], place);
   }
 
   __device__ void blend_last_stroke() {
@@ -458,10 +521,12 @@ __device__ bool touches_patch(const MarkShape& mark, const PixelArea& patch) {
   return mark.area.meets(patch) && may_cover_patch(mark, patch.left, patch.top);
 }
 
-// All threads of a block call it. Each looks at a few pieces of a curve, and at the patches around each.
-__device__ void find_patches_of_pieces(const MarkShape& curve, uint32_t k, const PixelArea& tile,
-                                       TouchedPatches& touched) {
-  for (uint32_t p = thread_index(); p < curve.pieces(); p += kThreads) {
+// All threads of a warp call it. Each looks at a few pieces of a curve, and at the patches around each. Returns the
+// pieces that touch any patch.
+__device__ PieceRange find_patches_of_pieces(const MarkShape& curve, uint32_t k, const PixelArea& tile,
+                                             TouchedPatches& touched) {
+  uint32_t first = curve.pieces(), end = 0;
+  for (uint32_t p = threadIdx.x; p < curve.pieces(); p += 32) {
     const MarkShape piece = piece_of(curve, p);
     const float end_x = piece.x + piece.dx * piece.length, end_y = piece.y + piece.dy * piece.length;
     const float reach = piece.reach + 0.5f; // to the middle of a pixel, and for rounding
@@ -476,15 +541,19 @@ __device__ void find_patches_of_pieces(const MarkShape& curve, uint32_t k, const
       for (int32_t column = left; column <= right; ++column) {
         const uint32_t patch = static_cast<uint32_t>(row * kPatchesAcross + column);
         const PixelArea area = patch_of(tile, patch);
-        if (!is_empty(area) && may_cover_patch(piece, area.left, area.top))
-          atomicOr(&touched.marks[patch][k / 32], 1u << k % 32);
+        if (is_empty(area) || !may_cover_patch(piece, area.left, area.top)) continue;
+        atomicOr(&touched.marks[patch][k / 32], 1u << k % 32);
+        first = min(first, p);
+        end = p + 1;
       }
   }
+  return {static_cast<uint16_t>(__reduce_min_sync(0xffffffffu, first)),
+          static_cast<uint16_t>(__reduce_max_sync(0xffffffffu, end))};
 }
 
 // All threads of a block call it. Each looks at one patch and at every fourth mark.
 template <bool kCurves>
-__device__ void find_patches(const KeptMarks& kept, uint32_t count, const PixelArea& tile, TouchedPatches& touched) {
+__device__ void find_patches(KeptMarks& kept, uint32_t count, const PixelArea& tile, TouchedPatches& touched) {
   const uint32_t groups = (count + 31) / 32, thread = thread_index(), patch = thread % kPatches;
   for (uint32_t i = thread; i < kPatches * groups; i += kThreads) touched.marks[i % kPatches][i / kPatches] = 0;
   __syncthreads();
@@ -494,8 +563,11 @@ __device__ void find_patches(const KeptMarks& kept, uint32_t count, const PixelA
       if (!kept.shapes[k].is_curve() && touches_patch(kept.shapes[k], area))
         atomicOr(&touched.marks[patch][k / 32], 1u << k % 32);
   if (kCurves)
-    for (uint32_t k = 0; k < count; ++k)
-      if (kept.shapes[k].is_curve()) find_patches_of_pieces(kept.shapes[k], k, tile, touched);
+    for (uint32_t k = threadIdx.y; k < count; k += kWarps) { // a warp for each
+      if (!kept.shapes[k].is_curve()) continue;
+      const PieceRange pieces = find_patches_of_pieces(kept.shapes[k], k, tile, touched);
+      if (threadIdx.x == 0) kept.pieces[k] = pieces;
+    }
   __syncthreads();
   if (threadIdx.y == 0) { // a warp, each thread for two patches
     uint32_t before = 0;
@@ -514,10 +586,7 @@ __device__ void find_patches(const KeptMarks& kept, uint32_t count, const PixelA
 // All threads of a warp call it. `marks` are bits of those that begin at `begin`.
 template <uint32_t kBytes, bool kCurves>
 __device__ void add_marks(const KeptMarks& kept, uint32_t begin, uint32_t marks, PatchPixels<kBytes, kCurves>& pixels) {
-  for (; marks != 0; marks &= marks - 1) {
-    const uint32_t k = begin + __ffs(static_cast<int>(marks)) - 1;
-    pixels.add(kept.shapes[k], kept.places[k], kept.strokes[k]);
-  }
+  for (; marks != 0; marks &= marks - 1) pixels.add(kept, begin + __ffs(static_cast<int>(marks)) - 1);
 }
 
 // Paints a tile of which more marks are to be seen than a block can keep: each patch goes through all marks again. All
@@ -531,7 +600,7 @@ __device__ __noinline__ void paint_part_by_part(const MarkLists& lists, const Pr
     PatchPixels<kBytes, true> pixels(picture, patch, style, marks);
     for (Progress at; at.list < lists.count;) {
       __syncthreads(); // all warps are done with those that were kept before
-      const uint32_t count = keep_marks<1>(lists, marks, tile, at, kept);
+      const uint32_t count = keep_marks<1>(lists, marks, tile, false, at, kept);
       __syncthreads();
       for (uint32_t begin = 0; begin < count && !is_empty(patch); begin += 32) {
         const uint32_t k = begin + threadIdx.x;
@@ -544,7 +613,7 @@ __device__ __noinline__ void paint_part_by_part(const MarkLists& lists, const Pr
 
 // Paints the marks that a block has kept. All its threads call it.
 template <uint32_t kBytes, bool kCurves>
-__device__ void paint_kept(const KeptMarks& kept, uint32_t count, const PreparedMarks& marks, const PixelArea& tile,
+__device__ void paint_kept(KeptMarks& kept, uint32_t count, const PreparedMarks& marks, const PixelArea& tile,
                            const MarkStyle& style, const DevicePicture& picture, TouchedPatches& touched) {
   find_patches<kCurves>(kept, count, tile, touched);
   for (uint32_t n = threadIdx.y; n < touched.count; n += kWarps) {
@@ -558,7 +627,7 @@ __device__ void paint_kept(const KeptMarks& kept, uint32_t count, const Prepared
 
 // A function of its own, so that tiles without curves keep their registers.
 template <uint32_t kBytes>
-__device__ __noinline__ void paint_with_curves(const KeptMarks& kept, uint32_t count, const PreparedMarks& marks,
+__device__ __noinline__ void paint_with_curves(KeptMarks& kept, uint32_t count, const PreparedMarks& marks,
                                                const PixelArea& tile, const MarkStyle& style,
                                                const DevicePicture& picture, TouchedPatches& touched) {
   paint_kept<kBytes, true>(kept, count, marks, tile, style, picture, touched);
@@ -575,7 +644,12 @@ __global__ void __launch_bounds__(kThreads, kBlocksOfProcessor)
   const PixelArea tile =
       clipped(static_cast<int32_t>(blockIdx.x) * kTile, static_cast<int32_t>(blockIdx.y) * kTile, kTile, kTile, whole);
   Progress at;
-  const uint32_t count = keep_marks<kAtOnceFirst>(lists, marks, tile, at, kept);
+  uint32_t count = 0;
+  for (bool by_area = true;; by_area = false) {
+    at = {};
+    count = keep_marks<kAtOnceFirst>(lists, marks, tile, by_area, at, kept);
+    if (at.list == lists.count || !by_area) break; // else there is not room for so many
+  }
   if (at.list < lists.count) return paint_part_by_part<kBytes>(lists, marks, tile, style, picture, kept);
   if (count == 0) return;
   __syncthreads();
@@ -590,7 +664,7 @@ const char* paint(void* stream, const MarkLists& lists, const MarkStyle& style, 
   const PreparedMarks marks = prepared_marks(scratch, most);
   uint32_t longest = 0;
   for (uint32_t list = 0; list < lists.count; ++list) longest = std::max(longest, lists.lists[list].most);
-  LaunchShape prepare = for_records(stream, longest);
+  LaunchShape prepare = for_records(stream, longest, 32); // few marks, too, are shared out
   prepare.blocks.y = lists.count;
   launch(prepare, prepare_marks, lists, style, picture.image.width, picture.image.height, marks);
   if (const char* sentence = launched()) return sentence;

@@ -182,6 +182,38 @@ TEST_CASE("nothing is dropped: many marks in one tile, a stroke of many pieces, 
   compare(noise(Pixel::gray8, 1, 1, 6), {any_marks(9, 1, 1, 5)});
 }
 
+TEST_CASE("frames around each other, whose areas are in all tiles, are in those of their lines") {
+  std::vector<Mark> frames(400);
+  for (uint32_t n = 0; n < frames.size(); ++n) {
+    Mark& frame = frames[n];
+    frame.kind = static_cast<int32_t>(MarkKind::box);
+    frame.at[0] = 400;
+    frame.at[1] = 300;
+    frame.at[2] = 790 - static_cast<float>(n);
+    frame.at[3] = 590 - static_cast<float>(n);
+    frame.color[3] = 0.5f;
+  }
+  compare(noise(Pixel::rgba8, 800, 600, 7), {frames});
+}
+
+TEST_CASE("a stroke that began far away is not that of a mark before, however many marks are between them") {
+  for (const uint32_t between : {1u, 255u, 256u, 511u, 512u, 1'500u, 3'000u}) {
+    CAPTURE(between);
+    std::vector<Mark> marks(between + 2);
+    for (uint32_t n = 0; n < marks.size(); ++n) {
+      const bool is_far = n > 0 && n <= between;
+      const float place = is_far ? 180.5f : 20.5f;
+      marks[n].kind = static_cast<int32_t>(MarkKind::segment);
+      for (const uint32_t i : {0u, 1u, 3u}) marks[n].at[i] = place;
+      marks[n].at[2] = place + 10;
+      marks[n].width = 6;
+      marks[n].color[3] = 0.5f;
+      marks[n].stroke = n == 0 ? 1 : 2;
+    }
+    compare(noise(Pixel::rgba8, 200, 200, 8), {marks});
+  }
+}
+
 TEST_CASE("marks of boxes and points are those that the CPU makes") {
   const Sources sources;
   const OnDevice<Box> boxes(sources.boxes);
