@@ -420,11 +420,11 @@ struct Benchmark {
 };
 // The one that loads libtorch comes after those that run in a process without it.
 constexpr Benchmark kAll[] = {
-    {"after", bench_after, true},     {"asleep", bench_asleep, true},       {"numbers", bench_numbers, true},
-    {"slope", bench_slope, true},     {"copies", bench_copies, true},       {"calls", bench_calls, true},
-    {"kernels", bench_kernels, true}, {"marks", bench_marks, true},         {"links", bench_links, true},
-    {"five", bench_five, true},       {"crossover", bench_crossover, true}, {"naive", bench_naive, true},
-    {"submit", bench_submit, true},   {"peers", bench_peers, false}};
+    {"after", bench_after, true},     {"asleep", bench_asleep, true}, {"numbers", bench_numbers, true},
+    {"slope", bench_slope, true},     {"copies", bench_copies, true}, {"calls", bench_calls, true},
+    {"kernels", bench_kernels, true}, {"marks", bench_marks, true},   {"frame", bench_frame, true},
+    {"links", bench_links, true},     {"five", bench_five, true},     {"crossover", bench_crossover, true},
+    {"naive", bench_naive, true},     {"submit", bench_submit, true}, {"peers", bench_peers, false}};
 
 } // namespace
 } // namespace millrace::test

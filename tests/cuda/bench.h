@@ -47,6 +47,7 @@ double copies_down(uint64_t bytes, uint32_t count);
 void bench_kernels();
 void bench_marks();
 void bench_links();
+void bench_frame();
 void bench_five();
 void bench_crossover();
 void bench_naive();

@@ -8,6 +8,7 @@
 #include "bench.h"
 #include "handlers/gpu/link_kernels.h"
 #include "handlers/gpu/link_work.h"
+#include "handlers/gpu/mark_kernels.h"
 #include "handlers/test/moving_points.h"
 #include "replays.h"
 #include "torch_module.h"
@@ -28,7 +29,7 @@ class LinkSet {
         points_(count * sizeof(Point)),
         size_(count),
         turn_(sizeof(LinkTurn)),
-        sums_(gpu::pair_blocks(count, rule.k) * sizeof(uint64_t)),
+        sums_(gpu::link_sums(count, rule.k) * sizeof(uint64_t)),
         table_(slots_ * sizeof(uint64_t)),
         past_(2ull * most_ * sizeof(PastLink)),
         scratch_(gpu::lay_out_work(nullptr, rule, count, most_).bytes),
@@ -39,12 +40,15 @@ class LinkSet {
     for (uint32_t p = 0; p < count; ++p) points.push_back(point_at({3840, 2160, 1}, 0, p));
     points_.upload(points.data());
   }
+  gpu::DeviceList<Point> points() const {
+    return {reinterpret_cast<const Point*>(points_.data()), size_.get(), count_};
+  }
+  gpu::DeviceList<Link> links() const { return {reinterpret_cast<const Link*>(links_.data()), made_.get(), most_}; }
   const char* launch(cudaStream_t stream) const {
     const gpu::LinkState state{reinterpret_cast<LinkTurn*>(turn_.data()), reinterpret_cast<uint64_t*>(sums_.data()),
                                reinterpret_cast<uint64_t*>(table_.data()), static_cast<uint32_t>(slots_ - 1),
                                rule_.remembers() ? reinterpret_cast<PastLink*>(past_.data()) : nullptr};
-    return gpu::link_kernels().join(stream, {reinterpret_cast<const Point*>(points_.data()), size_.get(), count_},
-                                    rule_, state, scratch_.data(), most_,
+    return gpu::link_kernels().join(stream, points(), rule_, state, scratch_.data(), most_,
                                     {reinterpret_cast<Link*>(links_.data()), const_cast<uint64_t*>(made_.get())});
   }
 
@@ -106,12 +110,84 @@ void time_links(const char* name, const char* goal, uint32_t count, const LinkRu
       times.c_str(), goal);
 }
 
+// Marks that a maker makes of a list.
+class MarkList {
+ public:
+  explicit MarkList(uint32_t most) : most_(most), records_(most * sizeof(Mark)), count_(0) {}
+  gpu::MadeList<Mark> made() const {
+    return {reinterpret_cast<Mark*>(records_.data()), const_cast<uint64_t*>(count_.get())};
+  }
+  gpu::DeviceList<Mark> list() const { return {reinterpret_cast<const Mark*>(records_.data()), count_.get(), most_}; }
+
+ private:
+  uint32_t most_;
+  GpuBytes records_;
+  GpuValue<uint64_t> count_;
+};
+
+// All that the GPU does on a tick of whole_frame.yaml, over one picture of 3840 × 2160 rgba8.
+class WholeFrame {
+ public:
+  WholeFrame(const LinkRule& rule, bool curved)
+      : curved_(curved),
+        joined_(rule, 1'000),
+        few_(LinkRule{}, 100),
+        more_(LinkRule{}, 200),
+        lines_(joined_.links().most),
+        boxes_(100),
+        dots_(200),
+        picture_(lay_out_image(Pixel::rgba8, 3840, 2160, image_)),
+        scratch_(gpu::mark_scratch_bytes(marks())) {}
+  const char* launch(cudaStream_t stream) const {
+    const gpu::MarkKernels& kernels = gpu::mark_kernels();
+    const draw::MarkColor white{false, {1, 1, 1, 1}, 1};
+    gpu::check(joined_.launch(stream));
+    gpu::check(kernels.lines(stream, joined_.links(), joined_.points(), {2, 0, curved_, 0.3f, white}, lines_.made()));
+    gpu::check(
+        kernels.boxes(stream, {}, few_.points(), {draw::BoxSize::fixed, 150, 2, 0.3f, 0, 0, white}, boxes_.made()));
+    gpu::check(kernels.dots(stream, more_.points(), {draw::DotShape::disc, 6, 2, white}, dots_.made()));
+    gpu::MarkLists lists;
+    for (const MarkList* list : {&lines_, &boxes_, &dots_}) lists.lists[lists.count++] = list->list();
+    return kernels.paint(stream, lists, {false, false, Pixel::rgba8}, {image_, picture_.data()}, scratch_.data(),
+                         marks());
+  }
+
+ private:
+  uint64_t marks() const { return uint64_t{lines_.list().most} + 100 + 200; }
+
+  bool curved_;
+  LinkSet joined_, few_, more_;
+  MarkList lines_, boxes_, dots_;
+  mr_image image_{};
+  GpuBytes picture_, scratch_;
+};
+
+void time_frame(const char* name, const char* goal, const LinkRule& rule, bool curved) {
+  const WholeFrame frame(rule, curved);
+  const Launch launch = [&](cudaStream_t stream, size_t) { return frame.launch(stream); };
+  const double more = marginal_us(launch, 1);
+  const std::vector<double> one = times_of_one(launch);
+  row("| %s | %.1f | %.1f / %.1f | %s |", name, more, one[one.size() / 2], one[one.size() * 99 / 100], goal);
+}
+
 } // namespace
+
+void bench_frame() {
+  row("\n### frame: links of 1,000 points, 100 boxes and 200 dots over 3840 × 2160 rgba8, in a captured graph, µs; "
+      "medians of %u\n",
+      kReplays);
+  row("%s", "| work | one more frame | a graph of one, p50 / p99 | goal, µs |");
+  row("%s", "|---|---|---|---|");
+  checked(cudaSetDevice(0), "cudaSetDevice");
+  time_frame("lines, k = 1", "100", LinkRule{}, false);
+  time_frame("curves, k = 1, hysteresis and fade", "", LinkRule{.hysteresis = 0.3, .gain = 0.2f, .fade = 0.8f}, true);
+}
 
 void bench_links() {
   row("\n### links: points.links of resident points, in a captured graph, µs; medians of %u\n", kReplays);
-  row("| work | one more launch | a graph of one, p50 / p99 | torch.cdist and topk, p50 / p99 | times | goal, µs |");
-  row("|---|---|---|---|---|---|");
+  row("%s",
+      "| work | one more launch | a graph of one, p50 / p99 | torch.cdist and topk, p50 / p99 | times | goal, µs |");
+  row("%s", "|---|---|---|---|---|---|");
   checked(cudaSetDevice(0), "cudaSetDevice");
   if (!torch().why_not.empty()) std::fprintf(stderr, "gpu_bench: libtorch: %s\n", torch().why_not.c_str());
   const LinkRule plain{.k = 5};
