@@ -26,7 +26,7 @@ struct Size {
 };
 constexpr Size kSizes[] = {
     {1024, 100'000, "1 KiB"}, {64 * 1024, 8'000, "64 KiB"}, {1024 * 1024, 600, "1 MiB"}, {6'220'800, 100, "6.2 MB"}};
-constexpr int kTurns = 9;
+constexpr int kNetTurns = 9;
 constexpr uint64_t kSingles = 2'000, kIdleSingles = 500;
 constexpr int64_t kIdleNs = 1'000'000;
 
@@ -34,7 +34,7 @@ constexpr int64_t kIdleNs = 1'000'000;
 
 std::vector<Row> bench_net() {
   std::array<std::array<std::vector<double>, std::size(kSizes)>, std::size(kKinds)> seconds;
-  for (int turn = 0; turn < kTurns; ++turn)
+  for (int turn = 0; turn < kNetTurns; ++turn)
     for (size_t s = 0; s < std::size(kSizes); ++s)
       for (size_t k = 0; k < std::size(kKinds); ++k)
         seconds[k][s].push_back(send_parcels(kKinds[k].kind, kSizes[s].bytes, kSizes[s].parcels));

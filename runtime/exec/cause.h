@@ -1,6 +1,7 @@
 // The causes for which an edge has no value.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <iterator>
@@ -33,5 +34,8 @@ inline constexpr const char* kCauseNames[] = {"silent", "every",   "error", "bus
                                               "end",    "not_yet", "rate",  "unaligned", "failed",     "restart",
                                               "input",  "link",    "away",  "lost",      "late"};
 static_assert(std::size(kCauseNames) == static_cast<size_t>(Cause::count));
+
+// How often something was dropped, by cause.
+using Drops = std::array<uint64_t, static_cast<size_t>(Cause::count)>;
 
 } // namespace millrace::exec

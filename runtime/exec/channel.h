@@ -36,9 +36,6 @@ struct QueuedTick {
   }
 };
 
-// How often something was dropped, by cause.
-using Drops = std::array<uint64_t, static_cast<size_t>(Cause::count)>;
-
 struct ChannelEnd;
 
 // A bounded queue between two paces. A gate or post puts ticks in, the head of the pace after it or a resolve takes

@@ -4,8 +4,10 @@
 #include <cstdint>
 #include <map>
 #include <string>
+#include <utility>
+#include <vector>
 
-#include "exec/channel.h"
+#include "exec/cause.h"
 
 namespace millrace::plan {
 struct EdgePlan;
@@ -14,22 +16,37 @@ struct EdgePlan;
 namespace millrace::exec {
 
 class RunState;
+struct ChannelRun;
+struct HandlerRun;
+struct InputRun;
 struct PlanRun;
-struct GiveRun;
+struct SourceState;
 
 using CountsByCause = std::map<std::string, uint64_t>;
 
+// Adds those that are not 0, by their names.
 void add_drops(const Drops& drops, CountsByCause& dropped);
-void add_counts(const CountsByCause& counts, CountsByCause& sum);
+void add_drops(const Drops& drops, Drops& sum);
+
+// The parts of a run that count what passes on an edge.
+struct EdgePlaces {
+  // The handlers that read the edge, one for each lane, and their inputs.
+  std::vector<std::pair<const HandlerRun*, const InputRun*>> readers;
+  const InputRun* item = nullptr; // if the edge leads into a group: where a stream's values are taken
+  // The channels that the edge leads through, and its entry in each.
+  std::vector<std::pair<ChannelRun*, uint32_t>> channels;
+  std::vector<const SourceState*> sources; // that give the values, and may pass some over
+};
+// By edge of the plan.
+std::vector<EdgePlaces> places_of_edges(const RunState& run);
+
 // The clock of the handler that an edge leads to; kNone: that is on another node.
 uint32_t target_clock(const PlanRun& planned, const plan::EdgePlan& edge);
-// The step that reads the edge, if it leads into a group.
-const GiveRun* give_of(const PlanRun& planned, const plan::EdgePlan& edge);
 // All that the reader on an edge did not get.
-CountsByCause dropped_on(const RunState& run, uint32_t edge);
+Drops dropped_on(const EdgePlaces& places);
 // All that the readers of one clock did not get.
-CountsByCause lost_by_clock(const RunState& run, uint32_t clock);
-// Adds what was dropped on all edges. A channel that several edges share counts once.
-void count_drops(const RunState& run, CountsByCause& dropped);
+Drops lost_by_clock(const RunState& run, uint32_t clock);
+// All that was dropped on edges. A channel that several edges share counts once.
+Drops all_drops(const RunState& run);
 
 } // namespace millrace::exec

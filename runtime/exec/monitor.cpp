@@ -398,7 +398,7 @@ void Monitor::report_progress(int64_t now) {
   for (const plan::HandlerPlan& handler : run_.planned.plan.handlers)
     progress.ticks_expected = std::max(progress.ticks_expected, handler.facts.tick_count);
   if (run_.options.ticks_max) progress.ticks_expected = static_cast<int64_t>(run_.options.ticks_max);
-  count_drops(run_, progress.dropped);
+  add_drops(all_drops(run_), progress.dropped);
   const int64_t since_ns = std::max(begin_ns_, run_.options.begin_ns);
   progress.elapsed_s = static_cast<double>(std::max<int64_t>(now - since_ns, 0)) / 1e9;
   run_.options.on_progress(progress);

@@ -1,5 +1,5 @@
-// Reports what a run has done so far, in numbers. Counters are read while they are being counted: each is a
-// SingleWriter, an atomic, or under the lock of its channel.
+// Reports what a run has done so far, in numbers: gives names to its counters (counters.h), and adds up those that have
+// one name.
 #include "exec/report.h"
 
 #include <algorithm>
@@ -7,10 +7,7 @@
 #include <deque>
 #include <tuple>
 
-#include "exec/channel.h"
-#include "exec/copy_step.h"
-#include "exec/finish_step.h"
-#include "exec/group.h"
+#include "exec/counters.h"
 #include "exec/items_run.h"
 #include "exec/losses.h"
 #include "exec/region.h"
@@ -18,9 +15,7 @@
 #include "exec/report_streams.h"
 #include "exec/run_state.h"
 #include "exec/seats.h"
-#include "exec/sink_latency.h"
 #include "exec/source.h"
-#include "exec/window.h"
 #include "exec/written_edges.h"
 #include "graph/unfold.h"
 #include "observe/histogram.h"
@@ -59,9 +54,6 @@ void compare(Report& report, const std::string& what, double predicted_us, doubl
   if (difference > kDifference * predicted_us && difference > kTooShortUs)
     report.mispredictions.push_back({what, predicted_us, measured_us});
 }
-
-// Ticks on which the step was part of its region's launch.
-uint64_t launches_of(const StepRun& step) { return step.on.region ? uint64_t{step.on.region->replays} : 0; }
 
 // Adds the counts and messages of one lane to the report of its handler.
 void add_words_of(const plugin::Instance& instance, HandlerReport& out) {
@@ -122,7 +114,7 @@ void add_domain(std::string& domains, const std::string& domain) {
   if (!is_known) domains += (domains.empty() ? "" : ", ") + domain;
 }
 
-void report_handlers(const RunState& run, Report& report) {
+void report_handlers(const RunState& run, const Counters& counters, Report& report) {
   const PlanRun& planned = run.planned;
   ByName<HandlerSum> sums;
   for (uint32_t h = 0; h < planned.plan.handlers.size(); ++h) {
@@ -137,6 +129,11 @@ void report_handlers(const RunState& run, Report& report) {
     out.waits = handler.waits;
     ++sum.instances;
     sum.predicted_us += us(handler.cost_ns);
+    const HandlerCounters& counted_here = counters.handlers[h];
+    out.calls += counted_here.calls;
+    out.errors += counted_here.errors;
+    sum.times.merge(counted_here.times);
+    if (counted_here.finish_times) sum.finish_times.merge(*counted_here.finish_times);
     for (const HandlerRun* step : planned.handlers) { // its lanes
       if (step->plan->handler() != h) continue;
       {
@@ -148,11 +145,6 @@ void report_handlers(const RunState& run, Report& report) {
       if (source && source->times_replaced > 0)
         out.counts["times_replaced"] += static_cast<int64_t>(source->times_replaced.get());
       if (step->life->errors.load() > 0 && out.first_error.empty()) out.first_error = first_error_of(run, h);
-      const auto* body = dynamic_cast<const BodyRun*>(step);
-      if (body && body->finisher) sum.finish_times.merge(body->finisher->times);
-      out.calls += step->life->calls() + launches_of(*step);
-      out.errors += step->life->errors.load();
-      sum.times.merge(step->times);
       if (const auto* items = dynamic_cast<const ItemsRun*>(step)) {
         add_items(*items, out);
         sum.takes_items = true; // calls of one item and of several are not alike
@@ -179,66 +171,41 @@ void report_handlers(const RunState& run, Report& report) {
   }
 }
 
-// `lost`: gets the values that the readers of each clock did not get.
-void report_edges(const RunState& run, Report& report, LostByClock& lost) {
+void report_edges(const RunState& run, const Counters& counters, Report& report) {
   const PlanRun& planned = run.planned;
   ByName<EdgeReport> sums;
   const WrittenEdges written(planned);
-  for (const plan::EdgePlan& edge : planned.plan.edges) {
-    EdgeReport out;
-    std::tie(out.from, out.to) = written.names_of(edge);
-    out.policy = policy_name(edge);
-    const uint32_t index = static_cast<uint32_t>(&edge - planned.plan.edges.data());
-    for (const HandlerRun* step : planned.handlers) { // its lanes
-      if (step->index != edge.target_step) continue;
-      const InputRun& input = step->inputs[edge.target_input];
-      const uint64_t absent = input.totals->absent_at_fence + input.totals->absent_from_launch; // read before the sum
-      out.delivered += input.totals->delivered + step->life->flat_calls + launches_of(*step);
-      for (size_t c = 0; c < static_cast<size_t>(Cause::count); ++c) out.empty += input.totals->empty[c];
-      out.delivered -= absent;
-      out.empty += absent;
-    }
-    if (const GiveRun* give = give_of(planned, edge)) {
-      const InputTotals& totals = *give->inputs[edge.target_input].totals;
-      out.delivered += totals.delivered - totals.dropped_late;
-      for (const SingleWriter<uint64_t>& count : totals.empty) out.empty += count;
-      out.empty += totals.dropped_late;
-    }
-    out.dropped = dropped_on(run, index);
-    for (const auto& channel : planned.channels) {
-      const auto& edges = channel->plan->edges;
-      if (std::find(edges.begin(), edges.end(), index) == edges.end()) continue;
-      if (channel->plan->kind == plan::ChannelKind::align) {
-        out.clock_error_us = us(as<ResolveRun>(*channel->to).error_ns);
-        out.within_us = out.clock_error_us > 0 ? us(channel->plan->within_ns) : 0;
-      }
-      const std::lock_guard lock(channel->mutex);
-      out.empty += channel->left_out;
-    }
-    if (const uint32_t clock = target_clock(planned, edge); clock != plan::kNone) add_counts(out.dropped, lost[clock]);
+  for (size_t e = 0; e < planned.plan.edges.size(); ++e) {
+    const EdgeCounters& counted = counters.edges[e];
+    const auto [from, to] = written.names_of(planned.plan.edges[e]);
+    const char* const policy = policy_name(planned.plan.edges[e]);
     // Another policy makes another edge between the same two ports.
-    EdgeReport& sum = sums[out.from + " " + out.to + " " + out.policy];
-    out.delivered += sum.delivered;
-    out.empty += sum.empty;
-    add_counts(sum.dropped, out.dropped);
-    out.clock_error_us = std::max(out.clock_error_us, sum.clock_error_us);
-    out.within_us = std::max(out.within_us, sum.within_us);
-    sum = std::move(out);
+    EdgeReport& out = sums[from + " " + to + " " + policy];
+    out.from = from;
+    out.to = to;
+    out.policy = policy;
+    out.delivered += counted.delivered;
+    out.empty += counted.empty;
+    add_drops(counted.dropped, out.dropped);
+    out.clock_error_us = std::max(out.clock_error_us, us(counted.clock_error_ns));
+    out.within_us = std::max(out.within_us, us(counted.within_ns));
   }
   for (EdgeReport& sum : sums.entries()) report.edges.push_back(std::move(sum));
 }
 
-void report_devices(const RunState& run, Report& report) {
+void report_devices(const RunState& run, const Counters& counters, Report& report) {
   const PlanRun& planned = run.planned;
-  for (const auto& region : planned.regions) {
+  for (size_t r = 0; r < planned.regions.size(); ++r) {
+    const RegionRun& region = *planned.regions[r];
+    const RegionCounters& counted = counters.regions[r];
     RegionReport out;
-    out.domain = planned.plan.domains[region->plan->domain].name;
-    for (const BodyRun* step : region->steps) out.handlers.push_back(name_now(run, *step->handler));
-    out.launches = region->replays;
-    out.one_by_one = region->streamed;
-    out.sampled = region->times.count();
-    out.p50_us = us(region->times.quantile_ns(0.5));
-    out.p99_us = us(region->times.quantile_ns(0.99));
+    out.domain = planned.plan.domains[region.plan->domain].name;
+    for (const BodyRun* step : region.steps) out.handlers.push_back(name_now(run, *step->handler));
+    out.launches = counted.launches;
+    out.one_by_one = counted.one_by_one;
+    out.sampled = counted.times.count();
+    out.p50_us = us(counted.times.quantile_ns(0.5));
+    out.p99_us = us(counted.times.quantile_ns(0.99));
     report.regions.push_back(out);
   }
   for (uint32_t d = RunState::kFirstAccelerator; d < run.devices.size(); ++d) {
@@ -247,10 +214,12 @@ void report_devices(const RunState& run, Report& report) {
   }
 }
 
-void report_transfers(const RunState& run, Report& report) {
+void report_transfers(const RunState& run, const Counters& counters, Report& report) {
   const PlanRun& planned = run.planned;
-  for (const plan::TransferPlan& transfer : planned.plan.transfers) {
-    const auto& step = as<CopyRun>(*planned.step_runs[transfer.step]);
+  for (size_t t = 0; t < planned.plan.transfers.size(); ++t) {
+    const plan::TransferPlan& transfer = planned.plan.transfers[t];
+    const StepRun& step = *planned.step_runs[transfer.step];
+    const TransferCounters& counted = counters.transfers[t];
     TransferReport out;
     out.from = transfer.route.front();
     out.to = transfer.route.back();
@@ -258,27 +227,27 @@ void report_transfers(const RunState& run, Report& report) {
     for (uint32_t e : transfer.edges)
       out.edge += (out.edge.empty() ? "" : ", ") +
                   as_now(run, clock, planned.plan.edges[e].from + " → " + planned.plan.edges[e].to);
-    out.count = step.copies;
-    out.bytes = step.bytes_copied;
-    out.sampled = step.times.count();
-    out.p50_us = us(step.times.quantile_ns(0.5));
+    out.count = counted.copies;
+    out.bytes = counted.bytes;
+    out.sampled = counted.times.count();
+    out.p50_us = us(counted.times.quantile_ns(0.5));
     out.predicted_us = transfer.predicted_us;
-    compare(report, as_now(run, clock, step.plan->name), out.predicted_us, us(step.times.sum_ns()), out.sampled);
+    compare(report, as_now(run, clock, step.plan->name), out.predicted_us, us(counted.times.sum_ns()), out.sampled);
     report.transfers.push_back(out);
   }
 }
 
-void report_crossings(const RunState& run, Report& report) {
-  for (const plan::CrossingPlan& crossing : run.planned.plan.crossings) {
-    ChannelRun& channel = *run.planned.channels[crossing.channel];
+void report_crossings(const RunState& run, const Counters& counters, Report& report) {
+  for (size_t c = 0; c < run.planned.plan.crossings.size(); ++c) {
+    const plan::CrossingPlan& crossing = run.planned.plan.crossings[c];
+    const CrossingCounters& counted = counters.crossings[c];
     CrossingReport out{crossing.name, crossing.node, crossing.departs};
-    const std::lock_guard lock(channel.mutex);
-    out.parcels = channel.parcels;
-    out.bytes = channel.parcel_bytes;
-    out.lost = channel.lost;
-    if (channel.carried) out.p50_us = us(channel.carried->quantile_ns(0.5));
-    if (channel.carried) out.p99_us = us(channel.carried->quantile_ns(0.99));
-    add_drops(channel.ticks_left_out, out.left_out);
+    out.parcels = counted.parcels;
+    out.bytes = counted.bytes;
+    out.lost = counted.lost;
+    out.p50_us = us(counted.carried.quantile_ns(0.5));
+    out.p99_us = us(counted.carried.quantile_ns(0.99));
+    add_drops(counted.left_out, out.left_out);
     report.crossings.push_back(std::move(out));
   }
 }
@@ -289,23 +258,23 @@ struct PathSum {
   int64_t first = 0, error = 0;
 };
 
-void report_paths(const RunState& run, Report& report) {
+void report_paths(const RunState& run, const Counters& counters, Report& report) {
   const PlanRun& planned = run.planned;
   ByName<PathSum> sums;
-  for (const plan::PredictedPath& path : planned.sinks) {
+  for (size_t p = 0; p < planned.sinks.size(); ++p) {
+    const plan::PredictedPath& path = planned.sinks[p];
+    const SinkCounters& counted = counters.sinks[p];
     const std::string sink = graph::written_name(planned.plan.steps[path.sink].name);
     auto& [out, latency, first, error] = sums[sink];
     out.sink = sink;
     out.predicted_us = std::max(out.predicted_us, path.us); // the longest of instances
     out.unknown_costs = std::max(out.unknown_costs, path.unknown);
-    for (const HandlerRun* step : planned.handlers) { // its lanes
-      if (step->index != path.sink) continue;
-      latency.merge(step->sink_latency->times);
-      first = std::max(first, step->sink_latency->first_ns.get());
-      error = std::max(error, step->sink_latency->error_ns.get());
-      const uint32_t home = planned.plan.home_of(step->pace->plan->clock);
-      if (home != step->pace->plan->node) out.home = planned.plan.nodes[home];
-    }
+    latency.merge(counted.latencies);
+    first = std::max(first, counted.first_ns);
+    error = std::max(error, counted.clock_error_ns);
+    const plan::Pace& pace = planned.plan.paces[planned.plan.steps[path.sink].pace];
+    const uint32_t home = planned.plan.home_of(pace.clock);
+    if (home != pace.node) out.home = planned.plan.nodes[home];
   }
   for (auto& [out, latency, first, error] : sums.entries()) {
     out.clock_error_us = us(error);
@@ -335,40 +304,8 @@ void report_segments(const RunState& run, Report& report) {
   }
 }
 
-} // namespace
-
-Report make_report(const RunState& run) {
+void report_pools(const RunState& run, Report& report) {
   const PlanRun& planned = run.planned;
-  const std::lock_guard lock(planned.cut_mutex);
-  Report report;
-  Histogram latencies;
-  for (const auto& pace : planned.paces) {
-    if (!pace->is_clock) continue;
-    report.ticks_run += ticks_here(planned, pace->plan->clock);
-    report.ticks_late += pace->clock->late;
-    report.ticks_skipped += pace->clock->skipped;
-    latencies.merge(latencies_of(*pace));
-    report.latency_first_us = std::max(report.latency_first_us, us(pace->first_ns));
-  }
-  report.latency_p50_us = us(latencies.quantile_ns(0.5));
-  report.latency_p99_us = us(latencies.quantile_ns(0.99));
-  report.latency_max_us = us(latencies.max_ns());
-  report.latency_sampled = latencies.count();
-  report.latency_sampled_us = us(latencies.sum_ns());
-  report_handlers(run, report);
-  LostByClock lost;
-  report_edges(run, report, lost);
-  report.streams = report_streams(run, lost);
-  report.groups = report_groups(run);
-  report_transfers(run, report);
-  report_crossings(run, report);
-  report_devices(run, report);
-  std::sort(report.mispredictions.begin(), report.mispredictions.end(),
-            [](const Misprediction& a, const Misprediction& b) {
-              return std::abs(a.measured_us - a.predicted_us) > std::abs(b.measured_us - b.predicted_us);
-            });
-  report_paths(run, report);
-  report_segments(run, report);
   for (size_t r = 0; r < planned.rings.size(); ++r) {
     PoolReport& pool = report.pools[planned.plan.domains[planned.plan.rings[r].domain].name];
     const uint64_t block = memory::block_bytes(planned.plan.rings[r].capacity);
@@ -378,6 +315,44 @@ Report make_report(const RunState& run) {
     for (uint32_t b = 0; b < planned.rings[r]->length(); ++b)
       pool.held_blocks += planned.rings[r]->block(b).holds.load(std::memory_order_relaxed) > 0;
   }
+}
+
+} // namespace
+
+Report make_report(const RunState& run) {
+  const PlanRun& planned = run.planned;
+  Counters counters(run);
+  counters.fill();
+  const std::lock_guard lock(planned.cut_mutex);
+  Report report;
+  Histogram latencies;
+  for (const ClockCounters& clock : counters.clocks) {
+    if (!clock.is_here) continue;
+    report.ticks_run += clock.ticks;
+    report.ticks_late += clock.late;
+    report.ticks_skipped += clock.skipped;
+    latencies.merge(clock.latencies);
+    report.latency_first_us = std::max(report.latency_first_us, us(clock.first_ns));
+  }
+  report.latency_p50_us = us(latencies.quantile_ns(0.5));
+  report.latency_p99_us = us(latencies.quantile_ns(0.99));
+  report.latency_max_us = us(latencies.max_ns());
+  report.latency_sampled = latencies.count();
+  report.latency_sampled_us = us(latencies.sum_ns());
+  report_handlers(run, counters, report);
+  report_edges(run, counters, report);
+  report.streams = report_streams(run, counters);
+  report.groups = report_groups(run);
+  report_transfers(run, counters, report);
+  report_crossings(run, counters, report);
+  report_devices(run, counters, report);
+  std::sort(report.mispredictions.begin(), report.mispredictions.end(),
+            [](const Misprediction& a, const Misprediction& b) {
+              return std::abs(a.measured_us - a.predicted_us) > std::abs(b.measured_us - b.predicted_us);
+            });
+  report_paths(run, counters, report);
+  report_segments(run, report);
+  report_pools(run, report);
   return report;
 }
 

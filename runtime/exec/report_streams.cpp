@@ -5,9 +5,10 @@
 #include <mutex>
 #include <utility>
 
+#include "exec/counters.h"
+#include "exec/losses.h"
 #include "exec/run_state.h"
 #include "exec/seats.h"
-#include "exec/source.h"
 #include "exec/window.h"
 #include "observe/histogram.h"
 #include "plan/pace.h"
@@ -28,26 +29,15 @@ std::vector<const PaceRun*> paces_here(const RunState& run, uint32_t clock) {
 }
 
 // Counts that have grown since `before`.
-CountsByCause since(const CountsByCause& before, const CountsByCause& now) {
-  CountsByCause grown;
-  for (const auto& [cause, count] : now) {
-    const auto at = before.find(cause);
-    const uint64_t had = at == before.end() ? 0 : at->second;
-    if (count > had) grown[cause] = count - had;
-  }
+Drops since(const Drops& before, const Drops& now) {
+  Drops grown{};
+  for (size_t c = 0; c < now.size(); ++c) grown[c] = now[c] > before[c] ? now[c] - before[c] : 0;
   return grown;
 }
 
 } // namespace
 
-Histogram latencies_of(const PaceRun& pace) {
-  Histogram latencies;
-  for (const auto& segment : pace.run->planned.segments)
-    if (segment->pace == &pace) latencies.merge(segment->latencies);
-  return latencies;
-}
-
-std::vector<StreamReport> report_streams(const RunState& run, const LostByClock& lost) {
+std::vector<StreamReport> report_streams(const RunState& run, const Counters& counters) {
   const plan::Plan& plan = run.planned.plan;
   std::vector<StreamReport> streams;
   for (const auto& pace : run.planned.paces) {
@@ -71,9 +61,8 @@ std::vector<StreamReport> report_streams(const RunState& run, const LostByClock&
       out.late = state.late - state.seat->late_before;
       out.skipped = state.skipped - state.seat->skipped_before;
       out.restarts = state.restarts - state.seat->restarts_before;
-      if (const auto at = lost.find(pace->plan->clock); at != lost.end())
-        out.dropped = since(state.seat->lost_before, at->second);
-      latencies = latencies_of(*pace);
+      add_drops(since(state.seat->lost_before, counters.lost_by(pace->plan->clock)), out.dropped);
+      latencies.copy(counters.clocks[pace->plan->clock].latencies);
       if (state.seat->latencies_before) latencies.take_away(*state.seat->latencies_before);
     }
     out.set = clock.set;

@@ -7,6 +7,7 @@
 
 #include "exec/build.h"
 #include "exec/change.h"
+#include "exec/counters.h"
 #include "exec/live_changes.h"
 #include "exec/param_values.h"
 #include "exec/reader.h"
@@ -181,6 +182,8 @@ Report Run::report() const {
   if (const Log* log = state_->options.log) report.log_lost = log->lost();
   return report;
 }
+
+std::unique_ptr<Counters> Run::counters() const { return std::make_unique<Counters>(*state_); }
 
 void Run::stop() {
   RunState& run = *state_;

@@ -39,6 +39,7 @@ struct Plan;
 
 namespace millrace::exec {
 
+class Counters;
 class RunState;
 struct FailureRecord;
 struct RunOptions;
@@ -120,6 +121,9 @@ class Run {
   // virtual time only after wait(). The numbers of a report are read one after another, so they may be a few ticks
   // apart.
   Report report() const;
+  // The same as numbers without names, for a client that asks often (counters.h). The run outlives them. Any thread,
+  // once start() has returned.
+  std::unique_ptr<Counters> counters() const;
   // All calls that were recorded, with their times. Only after wait().
   TraceOfRun trace() const;
   // The same as JSON that Perfetto opens.

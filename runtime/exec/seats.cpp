@@ -10,10 +10,11 @@
 #include "exec/failure.h"
 #include "exec/handler_run.h"
 #include "exec/handler_state.h"
+#include "exec/losses.h"
 #include "exec/param_values.h"
-#include "exec/report_streams.h"
 #include "exec/run_log.h"
 #include "exec/run_state.h"
+#include "exec/sink_latency.h"
 #include "exec/source.h"
 #include "exec/window.h"
 #include "graph/unfold.h"
@@ -54,10 +55,11 @@ void give_instance(RunState& run, uint32_t handler, std::unique_ptr<plugin::Inst
 // all segments are through with the stream before.
 void count_from_here(PaceRun& pace) {
   SeatRun& seat = *pace.clock->seat;
-  CountsByCause lost = lost_by_clock(*pace.run, pace.plan->clock);
-  Histogram latencies = latencies_of(pace);
+  const Drops lost = lost_by_clock(*pace.run, pace.plan->clock);
+  Histogram latencies;
+  copy_latencies(pace, latencies);
   const std::lock_guard lock(pace.run->seats_mutex);
-  seat.lost_before = std::move(lost);
+  seat.lost_before = lost;
   seat.latencies_before = std::move(latencies);
   seat.ticks_before = pace.admitted.load(std::memory_order_relaxed);
   seat.late_before = pace.clock->late;

@@ -5,12 +5,12 @@
 
 #include <atomic>
 #include <cstdint>
-#include <map>
 #include <memory>
 #include <optional>
 #include <string>
 #include <vector>
 
+#include "exec/cause.h"
 #include "exec/new_stream.h"
 #include "observe/histogram.h"
 
@@ -43,8 +43,8 @@ struct SeatRun {
   std::atomic<Left> left{Left::never_there};
   // Counts of the streams that were there before; under seats_mutex
   uint64_t ticks_before = 0, late_before = 0, skipped_before = 0, restarts_before = 0;
-  std::map<std::string, uint64_t> lost_before; // by cause
-  std::optional<Histogram> latencies_before;   // none: no stream was there
+  Drops lost_before{};
+  std::optional<Histogram> latencies_before; // none: no stream was there
 };
 
 // Takes a free seat of the set for a stream of this name, and returns its clock. Throws Failure: MR0324 if there is no

@@ -37,4 +37,10 @@ void record_sink_latency(HandlerRun& step, uint64_t ordinal) {
   if (ordinal == 0) step.sink_latency->first_ns.set(took);
 }
 
+void copy_latencies(const PaceRun& pace, Histogram& sum) {
+  sum.clear();
+  for (const auto& segment : pace.run->planned.segments)
+    if (segment->pace == &pace) sum.merge(segment->latencies);
+}
+
 } // namespace millrace::exec

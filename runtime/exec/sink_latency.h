@@ -1,4 +1,4 @@
-// Latencies of measured ticks, from their beginning to each sink (sink_latency.cpp).
+// Latencies of measured ticks, from their beginning to each sink and to their end (sink_latency.cpp).
 #pragma once
 
 #include <cstdint>
@@ -10,6 +10,7 @@ namespace millrace::exec {
 
 class RunState;
 struct HandlerRun;
+struct PaceRun;
 
 // Times from the beginning of a measured tick until the sink's call was over.
 struct SinkLatency {
@@ -24,5 +25,7 @@ void watch_sinks(RunState& run);
 // Called when a call for this ordinal is over. If the step is a sink and the tick is measured, notes how long the tick
 // took.
 void record_sink_latency(HandlerRun& step, uint64_t ordinal);
+// Makes `sum` the latencies of the pace's measured ticks so far, up to their end.
+void copy_latencies(const PaceRun& pace, Histogram& sum);
 
 } // namespace millrace::exec

@@ -1,11 +1,15 @@
-// Reports of a run while it goes on: asked by other threads, latencies to each sink as predicted and measured,
-// standstills.
+// Reports and counters of a run while it goes on: asked by other threads, latencies to each sink as predicted and
+// measured, standstills.
 #include <doctest/doctest.h>
 #include <millrace/handler.h>
 
+#include <atomic>
 #include <condition_variable>
+#include <memory>
 #include <thread>
 
+#include "cli/count_allocations.h"
+#include "exec/counters.h"
 #include "exec/run.h"
 #include "harness.h"
 
@@ -95,16 +99,38 @@ struct Complainer final : Handler {
   }
 };
 
+std::atomic<bool> is_held{false};
+
+// Does not return from its first call as long as the test holds it.
+struct HeldSink final : Handler {
+  Input<Tensor> in{*this, "in"};
+  void process(Tick&, Cpu&) {
+    while (is_held) std::this_thread::yield();
+  }
+};
+
 const mr_plugin& insight_plugin() {
   static const mr_handler_type types[] = {detail::Type<LateSink>::table("insight.late_sink", "", ""),
                                           detail::Type<OwesUntilTold>::table("insight.stuck", "", ""),
                                           detail::Type<SlowSource>::table("insight.slow_source", "", ""),
                                           detail::Type<SlowReader>::table("insight.slow_reader", "", ""),
                                           detail::Type<SlowSink>::table("insight.slow_sink", "", ""),
-                                          detail::Type<Complainer>::table("insight.complainer", "", "")};
-  static const mr_handler_type* const pointers[] = {&types[0], &types[1], &types[2], &types[3], &types[4], &types[5]};
-  static const mr_plugin plugin = {sizeof(mr_plugin), MR_ABI_VERSION, "insight", "1", pointers, 6, 0};
+                                          detail::Type<Complainer>::table("insight.complainer", "", ""),
+                                          detail::Type<HeldSink>::table("insight.held_sink", "", "")};
+  static const mr_handler_type* const pointers[] = {&types[0], &types[1], &types[2], &types[3],
+                                                    &types[4], &types[5], &types[6]};
+  static const mr_plugin plugin = {sizeof(mr_plugin), MR_ABI_VERSION, "insight", "1", pointers, 7, 0};
   return plugin;
+}
+
+Compiled with_a_queue(const std::string& count) {
+  Setup setup;
+  setup.workers = 3;
+  return Compiled(
+      Pipeline("t.count name=source count=" + count +
+               " ! t.relay name=relay silent_every=3 ! t.sink name=sink log=counted ; t.sink name=other log=other ; "
+               "relay. ! other. policy=queue"),
+      setup);
 }
 
 Setup insight_setup(std::map<std::string, int64_t> costs_ns, std::vector<std::string> domains = {"cpu"}) {
@@ -405,4 +431,72 @@ TEST_CASE("2.6: what a handler says when it fails is told once, and all of it is
       CHECK(report.messages.size() == std::min<uint64_t>(3, report.errors));
     }
   }
+}
+
+TEST_CASE("counters say by number what the report says by name") {
+  Compiled compiled = with_a_queue("3000");
+  const Ran result = compiled.run();
+  REQUIRE(result.ok);
+  const std::unique_ptr<exec::Counters> counters = compiled.live().counters();
+  for (int times = 0; times < 2; ++times) { // the second replaces the first
+    counters->fill();
+    REQUIRE(counters->handlers.size() == result.report.handlers.size());
+    for (size_t h = 0; h < counters->handlers.size(); ++h) {
+      const exec::HandlerCounters& counted = counters->handlers[h];
+      const HandlerReport& told = result.report.handlers[h];
+      CHECK(counted.calls == told.calls);
+      CHECK(counted.errors == told.errors);
+      CHECK(counted.times.count() == told.sampled);
+      CHECK(static_cast<double>(counted.times.quantile_ns(0.99)) / 1000 == doctest::Approx(told.p99_us));
+    }
+    REQUIRE(counters->edges.size() == result.report.edges.size());
+    for (size_t e = 0; e < counters->edges.size(); ++e) {
+      CHECK(counters->edges[e].delivered == result.report.edges[e].delivered);
+      CHECK(counters->edges[e].empty == result.report.edges[e].empty);
+      CHECK(counters->edges[e].waiting == 0);
+    }
+    REQUIRE(counters->clocks.size() == 1);
+    CHECK(counters->clocks[0].ticks == 3000);
+    CHECK(counters->clocks[0].latencies.count() == result.report.latency_sampled);
+  }
+}
+
+TEST_CASE("counters are filled while the run goes, allocate nothing, and only grow") {
+  const testing::AllocationCounter allocations = cli::allocation_counter();
+  Compiled compiled = with_a_queue("0");
+  compiled.live().start();
+  const std::unique_ptr<exec::Counters> counters = compiled.live().counters(), before = compiled.live().counters();
+  counters->fill();
+  before->fill();
+  while (counters->clocks[0].ticks < 5000) {
+    const uint64_t ticks = counters->clocks[0].ticks, delivered = counters->edges[2].delivered;
+    const uint64_t counted = allocations.counted();
+    allocations.count(true);
+    counters->fill();
+    allocations.count(false);
+    REQUIRE(allocations.counted() == counted);
+    REQUIRE(counters->clocks[0].ticks >= ticks);
+    REQUIRE(counters->edges[2].delivered >= delivered);
+  }
+  const uint64_t sampled = counters->handlers[1].times.count(), sampled_before = before->handlers[1].times.count();
+  counters->handlers[1].times.take_away(before->handlers[1].times);
+  CHECK(counters->handlers[1].times.count() == sampled - sampled_before);
+  compiled.live().stop();
+  CHECK(compiled.wait().ok);
+}
+
+TEST_CASE("counters tell how many ticks wait in a queue") {
+  is_held = true;
+  Setup setup;
+  setup.workers = 2;
+  setup.more = &insight_plugin();
+  Pipeline p("t.count name=source count=0 ; insight.held_sink name=sink ; source. ! sink. policy=queue depth=3");
+  Compiled compiled(p, setup);
+  compiled.live().start();
+  const std::unique_ptr<exec::Counters> counters = compiled.live().counters();
+  for (counters->fill(); counters->edges[0].waiting < 3; counters->fill()) std::this_thread::yield();
+  CHECK(counters->edges[0].waiting == 3);
+  is_held = false;
+  compiled.live().stop();
+  CHECK(compiled.wait().ok);
 }
