@@ -30,6 +30,7 @@
 #include "compose/pipeline.h"
 #include "embed/crash_report.h"
 #include "embed/streams.h"
+#include "exec/counters.h"
 #include "exec/param_change.h"
 #include "exec/run.h"
 #include "exec/run_options.h"
@@ -47,6 +48,7 @@
 #include "plugin/call_watch.h"
 #include "plugin/registry.h"
 #include "serve/control.h"
+#include "serve/log_tail.h"
 #include "serve/run_folder.h"
 #include "serve/socket.h"
 #include "serve/values.h"
@@ -157,7 +159,7 @@ class LiveRun {
   explicit LiveRun(const RunCommand& command)
       : command_(command),
         progress_(progress_of(command), command.duration_s),
-        log_(settings_of(command, progress_)),
+        log_(settings_of(command, progress_, log_tail_)),
         watch_(std::make_shared<plugin::CallWatch>(
             plugin::CallWatch::Options{.on_message = [this](const std::string& line) { log_.log_line(line); }})) {}
   LiveRun(const LiveRun&) = delete;
@@ -218,6 +220,16 @@ class LiveRun {
       if (!now || !composition_) refuse_unplanned();
       return serve::values_json(composition_->plan(), composition_->graph(), now->values(), handler);
     };
+    run.counters = [this]() -> std::shared_ptr<exec::Counters> {
+      const std::shared_ptr<exec::Run> now = running();
+      if (!now) return nullptr;
+      return {now->counters().release(), [now](exec::Counters* counters) { delete counters; }};
+    };
+    run.state = [this] {
+      const std::lock_guard lock(mutex_);
+      return stopped_ ? "drains" : run_ ? "runs" : "starts";
+    };
+    run.log = log_tail_;
     control_ = std::make_unique<serve::Control>(run);
     try {
       const std::lock_guard lock(mutex_); // from before the file is there: a signal finds it and removes it
@@ -368,8 +380,10 @@ class LiveRun {
   }
 
  private:
-  static LogSettings settings_of(const RunCommand& command, ProgressLine& progress) {
+  static LogSettings settings_of(const RunCommand& command, ProgressLine& progress,
+                                 const std::shared_ptr<serve::LogTail>& tail) {
     LogSettings settings = log_settings(command);
+    if (command.control != "off") settings.on_record = [tail](const LogRecord& record) { tail->put(record); };
     settings.on_line = [&progress](const std::string& line) { progress.message(line); };
     return settings;
   }
@@ -477,9 +491,12 @@ class LiveRun {
       std::swap(streams_, streams);
     }
     streams.reset(); // the former ones, before their run goes; without the lock, because they answer
-    const std::lock_guard lock(mutex_);
-    run_ = run;
-    if (run && stopped_ && !node_) run->stop();
+    {
+      const std::lock_guard lock(mutex_);
+      run_ = run;
+      if (run && stopped_ && !node_) run->stop();
+    }
+    if (control_) control_->forget_run(); // the former one
   }
 
   std::shared_ptr<embed::Streams> streams() {
@@ -554,6 +571,7 @@ class LiveRun {
 
   const RunCommand command_;
   ProgressLine progress_;
+  const std::shared_ptr<serve::LogTail> log_tail_ = std::make_shared<serve::LogTail>();
   Log log_; // before the handlers, which may log until they are destroyed
   std::optional<ReportFile> json_, trace_;
   const std::shared_ptr<plugin::CallWatch> watch_;

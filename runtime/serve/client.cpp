@@ -138,11 +138,13 @@ std::optional<ordered_json> ControlClient::call(const std::string& method, const
 
 namespace {
 
+// The commands use no method of a later version, so that they can ask a run of an older program.
+constexpr int kProtocolSpoken = 2;
 // A run of an older version speaks an older protocol, which stop and set have as well.
 std::optional<ordered_json> say_hello(ControlClient& client, int patience_ms) {
   const int64_t until_ms = now_ms() + patience_ms;
   try {
-    return client.call("hello", {{"protocol", kProtocol}, {"role", "steer"}, {"name", "millrace"}}, patience_ms);
+    return client.call("hello", {{"protocol", kProtocolSpoken}, {"role", "steer"}, {"name", "millrace"}}, patience_ms);
   } catch (const WrongParams&) {
     return client.call("hello", {{"protocol", kProtocolMin}, {"role", "steer"}},
                        static_cast<int>(std::max<int64_t>(until_ms - now_ms(), 1)));

@@ -12,6 +12,7 @@
 #include "graph/graph.h"
 #include "observe/printable.h"
 #include "observe/report.h"
+#include "serve/events.h"
 #include "serve/message.h"
 
 namespace millrace::serve {
@@ -90,6 +91,7 @@ const Control::Method* Control::find(const std::string& name) {
       {"hello", false, false, &Control::hello, {"protocol", "role", "name"}},
       {"describe", false, true, &Control::describe, {}},
       {"get", false, true, &Control::get, {"handler"}},
+      {"subscribe", false, true, &Control::subscribe, {"topics", "hz"}},
       {"set", true, true, &Control::set, {"changes"}},
       {"stop", true, false, &Control::stop, {}},
       {"streams.list", false, true, &Control::list_streams, {}},
@@ -171,11 +173,43 @@ graph::Stream stream_of(const Request& request) {
   return stream;
 }
 
+EventSources sources_of(const SteeredRun& run) {
+  EventSources sources;
+  sources.counters = run.counters;
+  sources.state = run.state;
+  if (run.values) sources.values = [values = run.values] { return values(""); };
+  sources.log = run.log;
+  sources.elapsed_s = run.elapsed_s;
+  return sources;
+}
+
 } // namespace
 
-Control::Control(SteeredRun run) : run_(std::move(run)), waiting_(std::make_shared<Waiting>()) {}
+Control::Control(SteeredRun run)
+    : run_(std::move(run)),
+      waiting_(std::make_shared<Waiting>()),
+      events_(std::make_unique<Events>(sources_of(run_))) {}
 Control::~Control() { end(); }
-void Control::end() { waiting_->end(); }
+
+void Control::end() {
+  waiting_->end();
+  events_->end();
+}
+
+void Control::forget_run() { events_->forget_run(); }
+
+int64_t Control::events_due_ms(const Client& client) {
+  return client.subscription ? client.subscription->due_ms : INT64_MAX;
+}
+
+std::vector<std::string> Control::events(Client& client, int64_t now_ms) {
+  if (!client.subscription) return {};
+  try {
+    return events_->take(*client.subscription, now_ms);
+  } catch (const ordered_json::exception&) { // a text of the run that cannot be told
+    return {};
+  }
+}
 
 Control::Answer Control::take(Client& client, std::string_view message, const Later& later) {
   Call call{{}, client, later};
@@ -239,6 +273,8 @@ void Control::get(Call& call) {
   if (!run_.values) throw Refused(RpcCode::refused, "this run does not tell its values");
   call.result = ordered_json::parse(run_.values(text_param(call.request, "handler", false)));
 }
+
+void Control::subscribe(Call& call) { call.client.subscription = events_->subscribe(call.request, call.result); }
 
 // The request waits from now on, under the number that `ask` is given; it does not wait for what `ask` refuses.
 template <class Ask>

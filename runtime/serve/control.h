@@ -6,6 +6,7 @@
 //   describe                 the plan, as `millrace plan --json` prints it, and its types, as `millrace inspect --json`
 //                            does, without offers, manual and example
 //   get {handler}            the parameters of all handlers of this process or of one, with their values now
+//   subscribe {topics, hz}   events from now on (events.h), hz times a second at most; no topics: none any more
 //   set {changes}            live parameters, as {"blur.sigma": 4}; the tick of each clock from which they count, and
 //                            the clocks that have ended, and the nodes that are away
 //   stop                     sources end and the run drains, as after a first signal
@@ -27,10 +28,23 @@
 
 #include "exec/new_stream.h"
 #include "exec/param_change.h"
-#include "graph/graph.h"
-#include "observe/report.h"
+#include "observe/error.h"
+
+namespace millrace {
+struct StreamReport;
+}
+namespace millrace::exec {
+class Counters;
+}
+namespace millrace::graph {
+struct Stream;
+}
 
 namespace millrace::serve {
+
+class Events;
+class LogTail;
+struct Subscription;
 
 // The end of a request for changes.
 struct SetAnswer {
@@ -57,6 +71,10 @@ struct SteeredRun {
   // The answer to get (values.h), of the handler of this name or, with "", of all. Throws Failure: MR0301 if there is
   // none, MR0316 while there is no run.
   std::function<std::string(const std::string& handler)> values;
+  // Sources of events (EventSources in events.h); null: clients cannot subscribe to that topic.
+  std::function<std::shared_ptr<exec::Counters>()> counters;
+  std::function<std::string()> state;
+  std::shared_ptr<LogTail> log;
   // Returns at once, also if the run ends already.
   std::function<void()> stop;
 };
@@ -74,8 +92,9 @@ class Control {
   // A client's standing, from what it has said so far. Its transport keeps it from one message to the next.
   struct Client {
     bool said_hello = false, steers = false;
-    std::string name;     // as it said; "": it said none
-    std::string no_place; // why it may say hello and stop alone; "": it may say anything
+    std::string name;                             // as it said; "": it said none
+    std::string no_place;                         // why it may say hello and stop alone; "": it may say anything
+    std::shared_ptr<Subscription> subscription{}; // null: it gets no events
   };
   // Takes an answer that was not known at once. Any thread, also one of the run: it must not wait.
   using Later = std::function<void(const std::string& line)>;
@@ -85,7 +104,13 @@ class Control {
   };
   // Any thread, but one at a time for each client. Throws nothing but std::bad_alloc.
   Answer take(Client& client, std::string_view message, const Later& later);
+  // When the next events of a client are due, by the time that events() is given; INT64_MAX: never.
+  static int64_t events_due_ms(const Client& client);
+  // Lines of events, without their ends, for a client that reads. As take().
+  std::vector<std::string> events(Client& client, int64_t now_ms);
 
+  // The run goes, and another one may come: no events tell of it any more.
+  void forget_run();
   // The run is over: answers everything that still waits for a tick. Nothing is sent afterwards.
   void end();
 
@@ -97,6 +122,7 @@ class Control {
   void hello(Call& call);
   void describe(Call& call);
   void get(Call& call);
+  void subscribe(Call& call);
   void set(Call& call);
   void stop(Call& call);
   void list_streams(Call& call);
@@ -109,6 +135,7 @@ class Control {
 
   const SteeredRun run_;
   const std::shared_ptr<Waiting> waiting_; // the run may hold it longer than this object lives
+  const std::unique_ptr<Events> events_;
 };
 
 } // namespace millrace::serve

@@ -19,9 +19,9 @@
 
 namespace millrace::serve {
 
-// A client that speaks another version is refused. Version 2 has describe, get and names of clients; what version 1 has
-// is as it was.
-inline constexpr int kProtocolMin = 1, kProtocol = 2;
+// A client that speaks another version is refused. Version 2 has describe, get and names of clients, version 3 has
+// subscribe; what the versions before have is as it was.
+inline constexpr int kProtocolMin = 1, kProtocol = 3;
 // A request of all parameters of a pipeline has some kilobytes.
 inline constexpr size_t kMessageBytesMax = size_t{64} << 10;
 // The longest name that a client may give itself.

@@ -101,6 +101,9 @@ struct Connection {
   Connection(uint64_t the_number, Descriptor the_socket) : number(the_number), socket(std::move(the_socket)) {}
 
   bool has_room() const { return waiting.size() < kWaitingBytesMax; }
+  int64_t events_due_ms() const { return Control::events_due_ms(client); }
+  // It has subscribed, and has read all that came before.
+  bool takes_events() const { return !dismissed && waiting.empty() && events_due_ms() < INT64_MAX; }
   bool reads() const { return !dismissed && !said_all && !has_more && has_room(); }
   // Sends as much as the client takes at once. False: it is gone.
   bool send() {
@@ -153,6 +156,7 @@ class ControlSocket::Thread {
   void accept_one();
   void dismiss(uint64_t client, const std::string& sentence);
   void dismiss_overdue();
+  void send_events();
   void sweep();
   bool send(Connection& connection);                // false: the client is gone
   bool serve(Connection& connection, short events); // false: it is over
@@ -182,12 +186,15 @@ void ControlSocket::Thread::run() {
   }
 }
 
-// For the kernel: until an arrival has been silent for too long, or accept is tried again; -1: for ever.
+// For the kernel: until an arrival has been silent for too long, accept is tried again, or events are due; -1: for
+// ever.
 int ControlSocket::Thread::patience_ms() const {
-  const int64_t overdue_ms = places_.until_overdue_ms(now_ms_());
-  const int64_t accept_ms = accepts_ ? -1 : kAcceptAgainMs;
-  const bool one_is_for_ever = overdue_ms < 0 || accept_ms < 0;
-  return static_cast<int>(one_is_for_ever ? std::max(overdue_ms, accept_ms) : std::min(overdue_ms, accept_ms));
+  const int64_t now_ms = now_ms_();
+  const auto least = [](int64_t a, int64_t b) { return a < 0 || b < 0 ? std::max(a, b) : std::min(a, b); };
+  int64_t patience_ms = least(places_.until_overdue_ms(now_ms), accepts_ ? -1 : kAcceptAgainMs);
+  for (const Connection& one : connections_)
+    if (one.takes_events()) patience_ms = least(patience_ms, std::max<int64_t>(one.events_due_ms() - now_ms, 0));
+  return static_cast<int>(patience_ms);
 }
 
 void ControlSocket::Thread::loop() {
@@ -216,6 +223,7 @@ void ControlSocket::Thread::loop() {
       // One at a time: those that have come are read before they make way for others.
       if (watched[1].revents) accept_one();
     }
+    send_events();
     dismiss_overdue(); // all that they have said by now was read above
     sweep();
   }
@@ -265,6 +273,19 @@ void ControlSocket::Thread::dismiss_overdue() {
       dismiss(*client, "no message came within " + std::to_string(limits_.arrives_ms) + " ms");
     else
       dismiss(*client, one->client.no_place);
+  }
+}
+
+void ControlSocket::Thread::send_events() {
+  const int64_t now_ms = now_ms_();
+  for (Connection& one : connections_) {
+    if (!one.takes_events() || one.events_due_ms() > now_ms) continue;
+    try {
+      for (const std::string& line : control_.events(one.client, now_ms)) one.waiting += line + "\n";
+      if (!send(one)) one.dismissed = true;
+    } catch (const std::bad_alloc&) { // as serve() has it
+      one.dismissed = true;
+    }
   }
 }
 

@@ -17,7 +17,7 @@
 
 namespace millrace::serve {
 
-// Some hundred answers; events of a later protocol are to fit too.
+// Some hundred answers, or the counters of some thousand handlers.
 inline constexpr size_t kWaitingBytesMax = size_t{256} << 10;
 // One read may bring 8,000 messages, which take seconds on a busy machine; so many take a millisecond on an idle one.
 inline constexpr size_t kMessagesATurn = 64;

@@ -524,6 +524,54 @@ class Control(unittest.TestCase):
             self.assertEqual(answers.readline(), "")  # it hangs up at its end
         self.assertEqual(run.end(), 0)
 
+    def test_a_client_that_subscribes_is_told_of_counters_changes_and_the_end(self):
+        run = self.run_it()
+        with socket.socket(socket.AF_UNIX) as client:
+            client.settimeout(SECONDS_MAX)
+            self.connect(client, run)
+            lines, events = client.makefile("r"), []
+
+            def ask(method, **params):
+                client.sendall(json.dumps({"jsonrpc": "2.0", "id": method, "method": method, "params": params}).encode() + b"\n")
+                while "id" not in (line := json.loads(lines.readline())):
+                    events.append(line)
+                return line["result"]
+
+            def event(topic, holds=lambda params: True):
+                while True:
+                    one = events.pop(0) if events else json.loads(lines.readline())
+                    if one["method"] == topic and holds(one["params"]):
+                        return one["params"]
+
+            ask("hello", protocol=3, role="steer", name="page")
+            told = ask("subscribe", topics=["counters", "state", "params", "log"], hz=20)
+            plan = ask("describe")["plan"]
+            self.assertEqual(event("state"), {"state": "runs"})
+            calls, per_s = (told["columns"]["handlers"].index(name) for name in ("calls", "per_s"))
+            pattern = list(plan["handlers"]).index("pattern")
+            first = event("counters")
+            later = event("counters", lambda counters: counters["window_s"] > 1)
+            self.assertEqual([len(later[what]) for what in ("handlers", "edges")], [len(plan["handlers"]), len(plan["edges"])])
+            for counters in (first, later):
+                for what, names in told["columns"].items():
+                    for row in counters[what]:
+                        self.assertEqual(len(row), len(names), what)
+            self.assertGreater(later["handlers"][pattern][calls], first["handlers"][pattern][calls])
+            self.assertGreater(later["handlers"][pattern][per_s], 0)
+            tick = ask("set", changes={"gate.open": True})["ticks"]["main"]
+            changed = event("params")["handlers"]
+            self.assertEqual(list(changed), ["gate"])
+            self.assertEqual({key: changed["gate"]["parameters"]["open"][key] for key in ("value", "tick", "by")},
+                             {"value": True, "tick": tick, "by": "page"})
+            ask("stop")
+            for line in lines:  # until it hangs up at its end
+                events.append(json.loads(line))
+            counted = [one["params"]["handlers"][pattern][calls] for one in events if one["method"] == "counters"]
+        self.assertEqual(run.end(), 0)
+        self.assertEqual(counted, sorted(counted))
+        for count in counted:
+            self.assertLessEqual(count, run.report()["handlers"]["pattern"]["calls"])
+
     def test_a_client_that_never_reads_and_one_that_goes_do_not_hold_up_the_run(self):
         run = self.run_it()
         with socket.socket(socket.AF_UNIX) as deaf, socket.socket(socket.AF_UNIX) as gone:

@@ -58,6 +58,7 @@ struct Steered {
         throw Failure(Error{code::unknown_handler, "no " + handler, {}, {}, "blur", ""});
       return R"({"blur": {"type": "image.blur", "parameters": {}}})";
     };
+    run.state = [] { return "runs"; };
     run.streams = [] { return std::vector<StreamReport>{{.set = "cameras", .name = "gate", .state = "runs"}}; };
     run.stop = [this] { ++stops; };
     return run;
@@ -307,9 +308,9 @@ TEST_CASE("A method that is not there is refused with what there is and what is 
   const ordered_json answer = steered.ask("helo", {{"protocol", 1}});
   CHECK(code_and_place(answer) == "-32601 /method");
   CHECK(answer["error"]["data"]["nearest"] == "hello");
-  CHECK(
-      answer["error"]["message"] ==
-      "there is no such method; there are: hello, get, set, stop, describe, streams.list, streams.add, streams.remove");
+  CHECK(answer["error"]["message"] ==
+        "there is no such method; there are: hello, get, set, stop, describe, subscribe, streams.list, streams.add, "
+        "streams.remove");
 }
 
 TEST_CASE("A request without an id is not answered, whatever comes of it") {
@@ -335,9 +336,11 @@ TEST_CASE("Damaged requests are answered by a line of JSON or by nothing, and st
   const std::vector<std::string> whole = {
       R"({"jsonrpc": "2.0", "id": 1, "method": "hello", "params": {"protocol": 1, "role": "watch"}})",
       R"({"jsonrpc": "2.0", "id": 1, "method": "set", "params": {"changes": {"blur.sigma": 4}}})",
+      R"({"jsonrpc": "2.0", "id": 1, "method": "subscribe", "params": {"topics": ["state", "params"], "hz": 10}})",
       R"({"jsonrpc": "2.0", "id": null, "method": "stop"})"};
   for (int i = 0; i < test::part_of(20'000); ++i) {
     Steered steered; // it may only watch
+    steered.client.said_hello = random() % 2 == 0;
     std::string line = whole[random() % whole.size()];
     for (auto damage = random() % 6; damage > 0; --damage) {
       const size_t at = random() % line.size();
@@ -351,6 +354,8 @@ TEST_CASE("Damaged requests are answered by a line of JSON or by nothing, and st
     const Control::Answer answer = steered.take(line);
     CHECK_FALSE(answer.comes_later);
     if (!answer.line.empty()) CHECK(ordered_json::parse(answer.line).is_object());
+    for (const std::string& event : steered.control.events(steered.client, i))
+      CHECK(ordered_json::parse(event)["method"].is_string());
     CHECK(steered.stops == 0);
     CHECK(steered.changes.empty());
   }

@@ -50,6 +50,8 @@ struct Served {
   std::atomic<int> stops{0}, stops_before_set{0};
   std::function<void()> on_stop = [] {};
   std::atomic<int64_t> now_ms{1'000'000};
+  std::atomic<int> states{0}; // how often it was asked for its state, which is a number and so many letters
+  size_t state_letters = 0;
   Control control{run()};
   std::unique_ptr<ControlSocket> socket = open();
 
@@ -58,6 +60,7 @@ struct Served {
     run.version = "1";
     run.pipeline = "street";
     run.elapsed_s = [] { return 0.0; };
+    run.state = [this] { return std::to_string(++states) + std::string(state_letters, 'x'); };
     run.set = [this](const std::vector<exec::ParamChange>&, const SetDone& taken) {
       const std::lock_guard lock(mutex);
       asked.push_back(taken);
@@ -352,6 +355,32 @@ TEST_CASE("A client that never reads is not read from either, and the others are
   size_t answers = 0;
   while (answers < taken / line.size() && deaf.line().find("-32700") != std::string::npos) ++answers;
   CHECK(answers == taken / line.size());
+}
+
+TEST_CASE("Events come when they are due, and none are made for a client that does not read") {
+  Served served;
+  served.state_letters = 100'000;
+  Wire client(served), other(served);
+  client.ask(kHello);
+  client.ask(R"({"jsonrpc":"2.0","id":2,"method":"subscribe","params":{"topics":["state"],"hz":20}})");
+  const auto next = [&] { return std::stoi(client.answer()["params"]["state"].get<std::string>()); };
+  CHECK(next() == 1);
+  for (int n = 0; n < 100; ++n) {
+    served.now_ms += 50;
+    other.ask(kHello); // the thread has gone round once more
+  }
+  const int made = served.states;
+  CHECK(made < 10); // what the system holds for it, and one more
+  for (int n = 2; n <= made; ++n) CHECK(next() == n);
+  served.now_ms += 50;
+  CHECK(next() == made + 1);
+  client.ask(R"({"jsonrpc":"2.0","id":3,"method":"subscribe","params":{"topics":[]}})");
+  const int before = served.states;
+  for (int n = 0; n < 10; ++n) {
+    served.now_ms += 50;
+    other.ask(kHello);
+  }
+  CHECK(served.states == before);
 }
 
 TEST_CASE("A client that sends much at once does not keep the others waiting") {
