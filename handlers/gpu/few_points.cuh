@@ -17,8 +17,8 @@ class FewPoints {
   static constexpr uint32_t kRowsAtOnce = 8;
   static_assert(kRows == 32 && kRows % kRowsAtOnce == 0); // a warp looks at one column, a lane for each row
 
-  // Loads the points, and returns how many there are. All threads of a block call it, and use nothing else before they
-  // have met.
+  // Loads the points, and returns how many there are. All threads of a block call it, and __syncthreads() before
+  // they use anything else.
   template <uint32_t kThreadsOfBlock>
   __device__ uint32_t load(const DeviceList<Point>& points) {
     constexpr uint32_t kEach = kFewPoints / kThreadsOfBlock;

@@ -123,8 +123,8 @@ __global__ void prepare_marks(const __grid_constant__ MarkLists lists, MarkStyle
 
 constexpr int32_t kTile = 64;      // pixels, both ways
 constexpr uint32_t kKeptMax = 256; // marks of a tile in shared memory
-// A tile keeps all marks of a list of this size whose areas meet its own, if there is room for them: to drop a mark
-// patch by patch costs less than to look twice at each. In a longer list too many areas meet.
+// A tile keeps all marks of a list of at most this size whose areas meet its own, if there is room for them: to drop a
+// mark patch by patch costs less than to look twice at each. In a longer list too many areas meet.
 constexpr uint32_t kByAreaMost = 2'048;
 constexpr uint32_t kAtOnceFirst = 2; // marks that a thread looks at in one step, as long as all of a tile may fit
 constexpr int32_t kPatch = 8;        // a warp paints this many pixels at a time, both ways

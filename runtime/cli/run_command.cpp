@@ -384,6 +384,9 @@ class LiveRun {
                                  const std::shared_ptr<serve::LogTail>& tail) {
     LogSettings settings = log_settings(command);
     if (command.control != "off") settings.on_record = [tail](const LogRecord& record) { tail->put(record); };
+    settings.record_level =
+        std::min(settings.line_level, settings.line_level_of_handlers); // clients make nothing heard
+    if (!settings.file.empty()) settings.record_level = std::min(settings.record_level, settings.file_level);
     settings.on_line = [&progress](const std::string& line) { progress.message(line); };
     return settings;
   }

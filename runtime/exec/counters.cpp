@@ -41,6 +41,8 @@ Counters::Counters(const RunState& run) : run_(run), places_(places_of_edges(run
   clocks.resize(plan.clocks.size());
   transfers.resize(plan.transfers.size());
   regions.resize(planned.regions.size());
+  for (size_t r = 0; r < regions.size(); ++r)
+    for (const BodyRun* step : planned.regions[r]->steps) regions[r].handlers.push_back(step->plan->handler());
   crossings.resize(plan.crossings.size());
   sinks.resize(planned.sinks.size());
   lanes_.resize(handlers.size());

@@ -45,6 +45,7 @@ struct TransferCounters {
   Histogram times;
 };
 struct RegionCounters {
+  std::vector<uint32_t> handlers;        // those whose bodies it has; numbers of Plan::handlers
   uint64_t launches = 0, one_by_one = 0; // ticks
   Histogram times;
 };
@@ -70,7 +71,7 @@ class Counters {
   std::vector<EdgeCounters> edges;       // by Plan::edges
   std::vector<ClockCounters> clocks;     // by Plan::clocks
   std::vector<TransferCounters> transfers;
-  std::vector<RegionCounters> regions;
+  std::vector<RegionCounters> regions; // by PlanRun::regions, which has those alone that were made
   std::vector<CrossingCounters> crossings;
   std::vector<SinkCounters> sinks; // by PlanRun::sinks
 

@@ -9,6 +9,7 @@
 #include "exec/losses.h"
 #include "exec/run_state.h"
 #include "exec/seats.h"
+#include "exec/sink_latency.h"
 #include "exec/window.h"
 #include "observe/histogram.h"
 #include "plan/pace.h"
@@ -62,7 +63,7 @@ std::vector<StreamReport> report_streams(const RunState& run, const Counters& co
       out.skipped = state.skipped - state.seat->skipped_before;
       out.restarts = state.restarts - state.seat->restarts_before;
       add_drops(since(state.seat->lost_before, counters.lost_by(pace->plan->clock)), out.dropped);
-      latencies.copy(counters.clocks[pace->plan->clock].latencies);
+      copy_latencies(*pace, latencies); // not those of `counters`: the stream may be another one since
       if (state.seat->latencies_before) latencies.take_away(*state.seat->latencies_before);
     }
     out.set = clock.set;

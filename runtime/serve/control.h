@@ -6,7 +6,7 @@
 //   describe                 the plan, as `millrace plan --json` prints it, and its types, as `millrace inspect --json`
 //                            does, without offers, manual and example
 //   get {handler}            the parameters of all handlers of this process or of one, with their values now
-//   subscribe {topics, hz}   events from now on (events.h), hz times a second at most; no topics: none any more
+//   subscribe {topics, hz}   events from now on (events.h), hz times a second at most; no topics: no more of them
 //   set {changes}            live parameters, as {"blur.sigma": 4}; the tick of each clock from which they count, and
 //                            the clocks that have ended, and the nodes that are away
 //   stop                     sources end and the run drains, as after a first signal

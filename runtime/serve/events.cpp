@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <mutex>
 #include <utility>
 
 #include "exec/counters.h"
@@ -23,7 +24,8 @@ constexpr int64_t kStaleMs = 30'000; // nobody has asked for so long: the window
 constexpr size_t kLogLinesMax = 200; // in one event
 
 std::string event_line(const char* topic, ordered_json params) {
-  return ordered_json({{"jsonrpc", "2.0"}, {"method", topic}, {"params", std::move(params)}}).dump();
+  return ordered_json({{"jsonrpc", "2.0"}, {"method", topic}, {"params", std::move(params)}})
+      .dump(-1, ' ', false, ordered_json::error_handler_t::replace);
 }
 
 double rounded(double number) { return std::round(number * 10) / 10; }
@@ -38,7 +40,7 @@ ordered_json columns() {
           {"handlers", with_times({"calls", "errors"})},
           {"edges", {"delivered", "empty", "waiting", "dropped"}},
           {"transfers", with_times({"copies", "bytes"})},
-          {"regions", with_times({"launches", "one_by_one"})},
+          {"regions", with_times({"handlers", "launches", "one_by_one"})},
           {"crossings", with_times({"parcels", "bytes", "lost", "waiting"})}};
 }
 
@@ -49,17 +51,23 @@ class Events::Window {
  public:
   explicit Window(const std::function<std::shared_ptr<exec::Counters>()>& make)
       : now_(make()), older_(make()), newer_(make()) {}
-  bool is_there() const { return now_ && older_ && newer_; }
+  // False while there is no run, or if another one came just now.
+  bool is_there() const {
+    const auto is_alike = [this](const auto& other) {
+      return other && other->handlers.size() == now_->handlers.size() && other->edges.size() == now_->edges.size();
+    };
+    return now_ && is_alike(older_) && is_alike(newer_);
+  }
   const std::string& line(int64_t now_ms, double at_s) {
     if (has_line_ && now_ms - filled_ms_ < kOneFillMs) return line_;
     has_line_ = has_line_ && now_ms - filled_ms_ < kStaleMs;
-    now_->fill();
     filled_ms_ = now_ms;
     if (!has_line_) { // the run may be old: its window begins here
       older_ms_ = newer_ms_ = now_ms;
       older_->fill();
       newer_->fill();
     }
+    now_->fill(); // last: no count is below those before
     const double window_s = static_cast<double>(now_ms - older_ms_) / 1000;
     line_ = event_line("counters", rows(at_s, window_s));
     has_line_ = true;
@@ -107,8 +115,8 @@ class Events::Window {
     }
     for (size_t r = 0; r < now.regions.size(); ++r) {
       const exec::RegionCounters &one = now.regions[r], &was = before.regions[r];
-      add_times(regions.emplace_back(ordered_json{one.launches, one.one_by_one}), one.launches, was.launches, one.times,
-                was.times, window_s);
+      add_times(regions.emplace_back(ordered_json{one.handlers, one.launches, one.one_by_one}), one.launches,
+                was.launches, one.times, was.times, window_s);
     }
     for (size_t c = 0; c < now.crossings.size(); ++c) {
       const exec::CrossingCounters &one = now.crossings[c], &was = before.crossings[c];
@@ -126,7 +134,20 @@ class Events::Window {
   Histogram passed_;
 };
 
-Events::Events(EventSources sources) : sources_(std::move(sources)) {}
+// Counters that all subscriptions share.
+struct Events::Snapshots {
+  std::mutex mutex;
+  std::unique_ptr<Window> window;   // null before the first event, without a run, and while nobody counts
+  std::weak_ptr<const void> counts; // held by subscriptions to counters
+  bool have_ended = false;
+
+  void drop() {
+    const std::lock_guard lock(mutex);
+    window = nullptr;
+  }
+};
+
+Events::Events(EventSources sources) : sources_(std::move(sources)), snapshots_(std::make_shared<Snapshots>()) {}
 Events::~Events() = default;
 
 std::shared_ptr<Subscription> Events::subscribe(const Request& request, ordered_json& answer) const {
@@ -161,14 +182,29 @@ std::shared_ptr<Subscription> Events::subscribe(const Request& request, ordered_
   if (topics->empty()) return nullptr;
   made->period_ms = static_cast<int64_t>(std::round(1000 / rate));
   if (made->log) made->log_next = sources_.log->next();
+  if (made->params) try { // from now on
+      made->values_text = sources_.values();
+      made->values = ordered_json::parse(made->values_text);
+    } catch (const Failure&) { // there is no run yet: all of its values are news
+    }
+  if (!made->counters) return made;
+  const std::lock_guard lock(snapshots_->mutex);
+  made->counts = snapshots_->counts.lock();
+  if (!made->counts) {
+    const auto drop = [all = std::weak_ptr(snapshots_)](const void*) {
+      if (const std::shared_ptr<Snapshots> still = all.lock()) still->drop();
+    };
+    made->counts = {snapshots_.get(), drop};
+  }
+  snapshots_->counts = made->counts;
   return made;
 }
 
 std::vector<std::string> Events::take(Subscription& to, int64_t now_ms) {
   to.due_ms = now_ms + to.period_ms;
   std::vector<std::string> lines;
-  const std::lock_guard lock(mutex_);
-  if (has_ended_) return lines;
+  const std::lock_guard lock(snapshots_->mutex);
+  if (snapshots_->have_ended) return lines;
   if (to.state) {
     std::string line = event_line("state", {{"state", sources_.state()}});
     if (line != to.state_told) lines.push_back(line);
@@ -180,18 +216,19 @@ std::vector<std::string> Events::take(Subscription& to, int64_t now_ms) {
         ordered_json values = ordered_json::parse(text), changed = ordered_json::object();
         for (const auto& [handler, value] : values.items())
           if (to.values.value(handler, ordered_json()) != value) changed[handler] = value;
-        if (!to.values_text.empty() && !changed.empty()) lines.push_back(event_line("params", {{"handlers", changed}}));
+        if (!changed.empty()) lines.push_back(event_line("params", {{"handlers", changed}}));
         to.values = std::move(values);
         to.values_text = std::move(text);
       }
     } catch (const Failure&) { // there is no run yet
     }
   if (to.counters) {
-    if (!window_) window_ = std::make_unique<Window>(sources_.counters);
-    if (window_->is_there())
-      lines.push_back(window_->line(now_ms, sources_.elapsed_s()));
+    std::unique_ptr<Window>& window = snapshots_->window;
+    if (!window) window = std::make_unique<Window>(sources_.counters);
+    if (window->is_there())
+      lines.push_back(window->line(now_ms, sources_.elapsed_s()));
     else
-      window_ = nullptr; // there is no run yet
+      window = nullptr;
   }
   if (to.log) {
     const LogTail::Part part = sources_.log->since(to.log_next, kLogLinesMax);
@@ -207,15 +244,12 @@ std::vector<std::string> Events::take(Subscription& to, int64_t now_ms) {
   return lines;
 }
 
-void Events::forget_run() {
-  const std::lock_guard lock(mutex_);
-  window_ = nullptr;
-}
+void Events::forget_run() { snapshots_->drop(); }
 
 void Events::end() {
-  const std::lock_guard lock(mutex_);
-  has_ended_ = true;
-  window_ = nullptr;
+  snapshots_->drop();
+  const std::lock_guard lock(snapshots_->mutex);
+  snapshots_->have_ended = true;
 }
 
 } // namespace millrace::serve

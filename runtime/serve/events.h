@@ -3,12 +3,14 @@
 //   {"jsonrpc":"2.0","method":"counters","params":{"at_s":12.5,"window_s":1.2,"handlers":[[375,0,30.0,1843.2,2007.0],
 //   …], …}}
 //
-//   counters  rows by the plan's numbers, as describe gives them; subscribe is answered with the names of the columns.
-//             Rates and percentiles are those of the last `window_s`, one to two seconds if asked so often, the rest
-//             counts from the run's beginning. `dropped` is by cause
+//   counters  rows by the plan's numbers; subscribe is answered with the names of the columns. Rates and percentiles
+//   are
+//             those of the last `window_s`: one to two seconds, or more if nobody asked meanwhile. The rest counts from
+//             the run's beginning. `dropped` is by cause. A region has the numbers of its handlers
 //   state     {"state": "starts", "runs" or "drains"}: at first, and when it has changed
 //   params    {"handlers": as get}: those of which a value has changed since
-//   log       {"lines": […], "left_out": 3}: of level info and above, and how many before them are not kept any more
+//   log       {"lines": […], "left_out": 3}: all that the run logs anywhere, and how many before them are not kept any
+//             more
 //
 // A transport asks for what is due while its client reads. So a client that does not read gets newer counters in place
 // of older ones, one line for all changes of a parameter, and the number of log lines that it missed.
@@ -17,7 +19,6 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
-#include <mutex>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
@@ -47,6 +48,7 @@ inline constexpr double kEventsHzMax = 20, kEventsHz = 10;
 struct Subscription {
   bool counters = false, state = false, params = false, log = false;
   int64_t period_ms = 0, due_ms = 0;
+  std::shared_ptr<const void> counts; // with counters: while anybody has it, there are snapshots
   std::string state_told, values_text;
   nlohmann::ordered_json values = nlohmann::ordered_json::object();
   uint64_t log_next = 0;
@@ -69,10 +71,9 @@ class Events {
 
  private:
   class Window;
+  struct Snapshots;
   const EventSources sources_;
-  std::mutex mutex_;
-  std::unique_ptr<Window> window_; // under the mutex; null before the first client, and without a run
-  bool has_ended_ = false;         // the same
+  const std::shared_ptr<Snapshots> snapshots_; // subscriptions may outlive it
 };
 
 } // namespace millrace::serve

@@ -312,7 +312,8 @@ bool ControlSocket::Thread::serve(Connection& connection, short events) {
   }
   // Nobody is there to read what is left.
   if ((events & (POLLHUP | POLLERR)) && !connection.has_more && !connection.reads()) return false;
-  return !connection.said_all || connection.has_more || !connection.waiting.empty() || connection.owed > 0;
+  return !connection.said_all || connection.has_more || !connection.waiting.empty() || connection.owed > 0 ||
+         connection.events_due_ms() < INT64_MAX;
 }
 
 // False: the client is gone.

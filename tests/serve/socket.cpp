@@ -383,6 +383,18 @@ TEST_CASE("Events come when they are due, and none are made for a client that do
   CHECK(served.states == before);
 }
 
+TEST_CASE("A client that has subscribed and says no more goes on getting events") {
+  Served served;
+  Wire client(served);
+  client.ask(kHello);
+  client.ask(R"({"jsonrpc":"2.0","id":2,"method":"subscribe","params":{"topics":["state"],"hz":20}})");
+  client.say_no_more();
+  for (const std::string number : {"1", "2", "3"}) {
+    CHECK(client.answer()["params"]["state"] == number);
+    served.now_ms += 50;
+  }
+}
+
 TEST_CASE("A client that sends much at once does not keep the others waiting") {
   constexpr int kMany = 300; // which fit into one read
   Served served;
