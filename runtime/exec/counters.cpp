@@ -29,9 +29,10 @@ void add_times(const Histogram& times, bool is_first, Histogram& sum) {
     sum.merge(times);
 }
 
-} // namespace
-
+// Ticks on which the step was part of its region's launch.
 uint64_t launches_of(const HandlerRun& step) { return step.on.region ? uint64_t{step.on.region->replays} : 0; }
+
+} // namespace
 
 Counters::Counters(const RunState& run) : run_(run), places_(places_of_edges(run)) {
   const PlanRun& planned = run.planned;
@@ -147,14 +148,13 @@ void Counters::fill_crossings() {
   for (size_t c = 0; c < crossings.size(); ++c) {
     ChannelRun& channel = *planned.channels[planned.plan.crossings[c].channel];
     CrossingCounters& out = crossings[c];
-    out.carried.clear();
     const std::lock_guard lock(channel.mutex);
     out.parcels = channel.parcels;
     out.bytes = channel.parcel_bytes;
     out.lost = channel.lost;
     out.left_out = channel.ticks_left_out;
     out.waiting = channel.count;
-    if (channel.carried) out.carried.merge(*channel.carried);
+    if (channel.carried) out.carried.copy(*channel.carried);
   }
 }
 

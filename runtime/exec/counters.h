@@ -14,8 +14,6 @@
 namespace millrace::exec {
 
 class RunState;
-struct BodyRun;
-struct CopyRun;
 struct HandlerRun;
 
 // Counts are those since the run began, and sums over the lanes of a handler. Histograms can be taken away from each
@@ -75,8 +73,6 @@ class Counters {
   std::vector<CrossingCounters> crossings;
   std::vector<SinkCounters> sinks; // by PlanRun::sinks
 
-  const Drops& lost_by(uint32_t clock) const { return clocks[clock].lost; }
-
  private:
   void fill_handler(uint32_t handler);
   void fill_edge(uint32_t edge);
@@ -90,8 +86,5 @@ class Counters {
   std::vector<std::vector<const HandlerRun*>> lanes_;      // by handler
   std::vector<std::vector<const HandlerRun*>> sink_lanes_; // by sink
 };
-
-// Ticks on which the step was part of its region's launch.
-uint64_t launches_of(const HandlerRun& step);
 
 } // namespace millrace::exec

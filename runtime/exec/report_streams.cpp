@@ -62,7 +62,7 @@ std::vector<StreamReport> report_streams(const RunState& run, const Counters& co
       out.late = state.late - state.seat->late_before;
       out.skipped = state.skipped - state.seat->skipped_before;
       out.restarts = state.restarts - state.seat->restarts_before;
-      add_drops(since(state.seat->lost_before, counters.lost_by(pace->plan->clock)), out.dropped);
+      add_drops(since(state.seat->lost_before, counters.clocks[pace->plan->clock].lost), out.dropped);
       copy_latencies(*pace, latencies); // not those of `counters`: the stream may be another one since
       if (state.seat->latencies_before) latencies.take_away(*state.seat->latencies_before);
     }
