@@ -62,32 +62,58 @@ class LinkSet {
   GpuValue<uint64_t> made_;
 };
 
-// The times of libtorch's graph, the shortest first.
-std::vector<double> times_of_torch(uint32_t count, uint32_t k) {
-  std::vector<float> places;
+// libtorch's distances and its choice of the nearest, `times` of them in a graph.
+class TorchNearest {
+ public:
+  // `stream` is the one that torch().stream() gave last: libtorch replays on that.
+  TorchNearest(cudaStream_t stream, const GpuBytes& places, uint32_t count, uint32_t k, uint32_t times)
+      : stream_(stream),
+        graph_(torch().nearest(reinterpret_cast<const float*>(places.data()), static_cast<int>(count),
+                               static_cast<int>(k), static_cast<int>(times))) {
+    checked(cudaEventCreate(&begin_), "cudaEventCreate");
+    checked(cudaEventCreate(&end_), "cudaEventCreate");
+  }
+  double us() const {
+    float ms = 0;
+    checked(cudaEventRecord(begin_, stream_), "cudaEventRecord");
+    torch().launch(graph_);
+    checked(cudaEventRecord(end_, stream_), "cudaEventRecord");
+    checked(cudaEventSynchronize(end_), "cudaEventSynchronize");
+    checked(cudaEventElapsedTime(&ms, begin_, end_), "cudaEventElapsedTime");
+    return 1000.0 * ms;
+  }
+
+ private:
+  cudaStream_t stream_;
+  void* graph_;
+  cudaEvent_t begin_, end_;
+};
+
+struct TorchTimes {
+  double more = 0;         // as marginal_us()
+  std::vector<double> one; // as times_of_one()
+};
+
+TorchTimes times_of_torch(uint32_t count, uint32_t k) {
+  std::vector<float> numbers;
   for (uint32_t p = 0; p < count; ++p) {
     const Point point = point_at({3840, 2160, 1}, 0, p);
-    places.insert(places.end(), {point.x, point.y});
+    numbers.insert(numbers.end(), {point.x, point.y});
   }
-  GpuBytes on_device(places.size() * sizeof(float));
-  on_device.upload(places.data());
+  GpuBytes places(numbers.size() * sizeof(float));
+  places.upload(numbers.data());
   const auto stream = static_cast<cudaStream_t>(torch().stream(0));
-  void* const graph =
-      torch().nearest(reinterpret_cast<const float*>(on_device.data()), static_cast<int>(count), static_cast<int>(k));
-  cudaEvent_t begin, end;
-  checked(cudaEventCreate(&begin), "cudaEventCreate");
-  checked(cudaEventCreate(&end), "cudaEventCreate");
-  std::vector<double> times;
+  const TorchNearest one(stream, places, count, k, 1), many(stream, places, count, k, kLong);
+  TorchTimes times;
+  std::vector<double> many_us;
   for (uint32_t n = 0; n < kWarmUp + kReplays; ++n) {
-    float ms = 0;
-    checked(cudaEventRecord(begin, stream), "cudaEventRecord");
-    torch().launch(graph);
-    checked(cudaEventRecord(end, stream), "cudaEventRecord");
-    checked(cudaEventSynchronize(end), "cudaEventSynchronize");
-    checked(cudaEventElapsedTime(&ms, begin, end), "cudaEventElapsedTime");
-    if (n >= kWarmUp) times.push_back(1000.0 * ms);
+    const double a = one.us(), b = many.us();
+    if (n < kWarmUp) continue;
+    times.one.push_back(a);
+    many_us.push_back(b);
   }
-  std::sort(times.begin(), times.end());
+  std::sort(times.one.begin(), times.one.end());
+  times.more = (median(many_us) - median(times.one)) / (kLong - 1);
   return times;
 }
 
@@ -97,17 +123,14 @@ void time_links(const char* name, const char* goal, uint32_t count, const LinkRu
   const double more = marginal_us(launch, 1);
   const std::vector<double> one = times_of_one(launch);
   const double median_one = one[one.size() / 2];
-  std::string rival = "", times = "";
+  char rival[96] = " |  | ";
   if (beside_torch && torch().why_not.empty()) {
-    const std::vector<double> all = times_of_torch(count, rule.k);
-    char text[64];
-    std::snprintf(text, sizeof text, "%.1f / %.1f", all[all.size() / 2], all[all.size() * 99 / 100]);
-    rival = text;
-    std::snprintf(text, sizeof text, "%.1f", all[all.size() / 2] / median_one);
-    times = text;
+    const TorchTimes theirs = times_of_torch(count, rule.k);
+    const double median_theirs = theirs.one[theirs.one.size() / 2];
+    std::snprintf(rival, sizeof rival, "%.1f | %.1f / %.1f | %.1f, %.1f", theirs.more, median_theirs,
+                  theirs.one[theirs.one.size() * 99 / 100], theirs.more / more, median_theirs / median_one);
   }
-  row("| %s | %.1f | %.1f / %.1f | %s | %s | %s |", name, more, median_one, one[one.size() * 99 / 100], rival.c_str(),
-      times.c_str(), goal);
+  row("| %s | %.1f | %.1f / %.1f | %s | %s |", name, more, median_one, one[one.size() * 99 / 100], rival, goal);
 }
 
 // Marks that a maker makes of a list.
@@ -186,8 +209,10 @@ void bench_frame() {
 void bench_links() {
   row("\n### links: points.links of resident points, in a captured graph, µs; medians of %u\n", kReplays);
   row("%s",
-      "| work | one more launch | a graph of one, p50 / p99 | torch.cdist and topk, p50 / p99 | times | goal, µs |");
-  row("%s", "|---|---|---|---|---|---|");
+      "| work | one more launch | a graph of one, p50 / p99 | torch.cdist and topk, once more | a graph of one | "
+      "times, "
+      "once more and one | goal, µs |");
+  row("%s", "|---|---|---|---|---|---|---|");
   checked(cudaSetDevice(0), "cudaSetDevice");
   if (!torch().why_not.empty()) std::fprintf(stderr, "gpu_bench: libtorch: %s\n", torch().why_not.c_str());
   const LinkRule plain{.k = 5};

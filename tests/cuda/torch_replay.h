@@ -10,6 +10,7 @@ void* torch_replay_stream(int device);
 void* torch_replay_capture(void (*record)(void* with), void* with);
 // CUDAGraph::replay().
 void torch_replay_launch(void* graph);
-// Captures torch.cdist of `count` places (x, y in device memory) among themselves, and torch.topk of the nearest k + 1.
-void* torch_replay_nearest(const float* places, int count, int k);
+// Captures torch.cdist of `count` places (x, y in device memory) among themselves, and torch.topk of the nearest k + 1,
+// `times` times one after the other.
+void* torch_replay_nearest(const float* places, int count, int k, int times);
 }
