@@ -18,6 +18,8 @@ struct RunCommand : compose::PipelineOptions {
   double duration_s = 0;
   std::string json, trace, metrics, progress;
   std::vector<std::string> metrics_hosts;
+  std::string web; // an address, as --web-listen gives it; "": no page
+  std::vector<std::string> web_hosts;
   std::vector<std::string> listen, coordinator; // addresses
   double patience_s = 30, wait_s = 0;           // wait_s 0: for ever
   bool quiet = false, explain = false, sync_devices = false;

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "observe/report.h"
+#include "serve/web.h"
 
 namespace millrace::cli {
 
@@ -252,6 +253,18 @@ std::string paths_text(const Report& report) {
 }
 
 } // namespace
+
+std::string metrics_text(const serve::WebRefusals& refused) {
+  Family family("millrace_web_refused_total", "counter", "Requests, connections and pages that --web has refused.");
+  family.add_by_cause({}, {{"host", refused.host},
+                           {"origin", refused.origin},
+                           {"malformed", refused.malformed},
+                           {"crowded_out", refused.crowded_out},
+                           {"silent", refused.silent},
+                           {"token", refused.token},
+                           {"no_place", refused.no_place}});
+  return family.text();
+}
 
 std::string metrics_text(const Report& report) {
   return ticks_text(report) + handlers_text(report) + edges_text(report) + streams_text(report) + groups_text(report) +

@@ -6,10 +6,15 @@
 namespace millrace {
 struct Report;
 }
+namespace millrace::serve {
+struct WebRefusals;
+}
 
 namespace millrace::cli {
 
 // Counters since the run began, quantiles over its whole time; seconds and bytes.
 std::string metrics_text(const Report& report);
+// Those of the run's page.
+std::string metrics_text(const serve::WebRefusals& refused);
 
 } // namespace millrace::cli

@@ -325,10 +325,12 @@ void ProgressLine::set_trouble(const std::string& words) {
   trouble_ = words;
 }
 
-void ProgressLine::message(const std::string& line) {
+void ProgressLine::message(const std::string& line) { message_with_secret(without_secrets(line)); }
+
+void ProgressLine::message_with_secret(const std::string& line) {
   const std::lock_guard lock(mutex_);
   clear();
-  std::fprintf(out_, "%s\n", without_secrets(line).c_str());
+  std::fprintf(out_, "%s\n", line.c_str());
 }
 
 void ProgressLine::end() {

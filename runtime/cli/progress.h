@@ -32,7 +32,8 @@ class ProgressLine {
   void show(const exec::Progress& progress);
   // A few words about a crossing to another node, which the line tells from now on; "": all is well.
   void set_trouble(const std::string& words);
-  void message(const std::string& line);
+  void message(const std::string& line); // secrets of addresses are hidden
+  void message_with_secret(const std::string& line);
   // Removes the line for good: other output follows, at last the shell's prompt.
   void end();
 

@@ -19,7 +19,7 @@
 #include "cli/describe.h"
 #include "cli/exit_code.h"
 #include "cli/log_settings.h"
-#include "cli/metrics_server.h"
+#include "cli/metrics_site.h"
 #include "cli/metrics_text.h"
 #include "cli/node_status.h"
 #include "cli/output.h"
@@ -35,6 +35,7 @@
 #include "exec/run.h"
 #include "exec/run_options.h"
 #include "graph/confine.h"
+#include "http/server.h"
 #include "node/node.h"
 #include "node/report.h"
 #include "node/trace.h"
@@ -43,15 +44,18 @@
 #include "observe/secrets.h"
 #include "observe/start_thread.h"
 #include "plan/notes.h"
+#include "plan/picture.h"
 #include "plan/plan.h"
 #include "plan/print.h"
 #include "plugin/call_watch.h"
 #include "plugin/registry.h"
 #include "serve/control.h"
 #include "serve/log_tail.h"
+#include "serve/picture_json.h"
 #include "serve/run_folder.h"
 #include "serve/socket.h"
 #include "serve/values.h"
+#include "serve/web.h"
 
 namespace millrace::cli {
 
@@ -194,53 +198,20 @@ class LiveRun {
     take(run, std::make_shared<embed::Streams>(*compiled_.composition, *run), compiled_.composition.get());
   }
 
-  // Lets other processes of this user change and stop the run from now on. Without it the run goes on as well.
-  void open_control() {
-    if (command_.control == "off") return;
-    serve::SteeredRun run;
-    run.version = MILLRACE_VERSION;
-    run.pipeline = name_of(pipeline_ ? pipeline_->graph : compiled_.composition->graph(), command_.pipeline);
-    run.node = command_.node;
-    run.elapsed_s = [begun = std::chrono::steady_clock::now()] {
-      return std::chrono::duration<double>(std::chrono::steady_clock::now() - begun).count();
-    };
-    run.set = [this](const std::vector<exec::ParamChange>& changes, const serve::SetDone& done) { set(changes, done); };
-    run.stop = [this] { stop_by_control(); };
-    run.add_stream = [this](const std::string& set, const graph::Stream& stream, exec::StreamDone done) {
-      streams()->add(set, stream, std::move(done));
-    };
-    run.remove_stream = [this](const std::string& set, const std::string& name, exec::StreamDone done) {
-      streams()->remove(set, name, std::move(done));
-    };
-    run.streams = [this] { return report().streams; };
-    run.describe = [this] { return describe_run(); };
-    run.values = [this](const std::string& handler) {
-      const std::lock_guard lock(composition_mutex_);
-      const std::shared_ptr<exec::Run> now = running();
-      if (!now || !composition_) refuse_unplanned();
-      return serve::values_json(composition_->plan(), composition_->graph(), now->values(), handler);
-    };
-    run.counters = [this]() -> std::shared_ptr<exec::Counters> {
-      const std::shared_ptr<exec::Run> now = running();
-      if (!now) return nullptr;
-      return {now->counters().release(), [now](exec::Counters* counters) { delete counters; }};
-    };
-    run.state = [this] {
-      const std::lock_guard lock(mutex_);
-      return stopped_ ? "drains" : run_ ? "runs" : "starts";
-    };
-    run.log = log_tail_;
-    control_ = std::make_unique<serve::Control>(run);
-    try {
-      const std::lock_guard lock(mutex_); // from before the file is there: a signal finds it and removes it
-      socket_ = std::make_unique<serve::ControlSocket>(*control_, serve::open_run_folder());
-    } catch (const Failure& failure) {
-      Log::Context context;
-      context.code = code::control_not_open;
-      const Error& why = failure.error();
-      log_.say(LogLevel::warning, log_.source(), "no control socket: " + why.place.file + ": " + why.what, context);
-    }
+  // Opens the page's port before anything runs, because its address may be refused. Throws Failure.
+  void listen() {
+    if (!command_.web.empty()) web_.emplace(serve::WebOptions{command_.web, command_.web_hosts});
   }
+
+  // Lets other processes of this user, and pages, watch and steer the run from now on.
+  void open_control() {
+    if (command_.control == "off" && !web_) return;
+    control_ = std::make_unique<serve::Control>(steered_run());
+    if (command_.control != "off") open_socket();
+    if (web_) open_pages();
+  }
+
+  std::string web_metrics() const { return web_ ? metrics_text(web_->refusals()) : ""; }
 
   // Called once the run is over: its clients are told so.
   void close_control() {
@@ -249,6 +220,7 @@ class LiveRun {
       const std::lock_guard lock(mutex_);
       socket = std::move(socket_);
     }
+    if (web_) web_->stop();
     if (control_) control_->end();
   }
 
@@ -435,6 +407,67 @@ class LiveRun {
       run->stop();
   }
 
+  serve::SteeredRun steered_run() {
+    serve::SteeredRun run;
+    run.version = MILLRACE_VERSION;
+    run.pipeline = name_of(pipeline_ ? pipeline_->graph : compiled_.composition->graph(), command_.pipeline);
+    run.node = command_.node;
+    run.elapsed_s = [begun = std::chrono::steady_clock::now()] {
+      return std::chrono::duration<double>(std::chrono::steady_clock::now() - begun).count();
+    };
+    run.set = [this](const std::vector<exec::ParamChange>& changes, const serve::SetDone& done) { set(changes, done); };
+    run.stop = [this] { stop_by_control(); };
+    run.add_stream = [this](const std::string& set, const graph::Stream& stream, exec::StreamDone done) {
+      streams()->add(set, stream, std::move(done));
+    };
+    run.remove_stream = [this](const std::string& set, const std::string& name, exec::StreamDone done) {
+      streams()->remove(set, name, std::move(done));
+    };
+    run.streams = [this] { return report().streams; };
+    run.describe = [this] { return describe_run(); };
+    run.values = [this](const std::string& handler) {
+      const std::lock_guard lock(composition_mutex_);
+      const std::shared_ptr<exec::Run> now = running();
+      if (!now || !composition_) refuse_unplanned();
+      return serve::values_json(composition_->plan(), composition_->graph(), now->values(), handler);
+    };
+    run.counters = [this]() -> std::shared_ptr<exec::Counters> {
+      const std::shared_ptr<exec::Run> now = running();
+      if (!now) return nullptr;
+      return {now->counters().release(), [now](exec::Counters* counters) { delete counters; }};
+    };
+    run.state = [this] {
+      const std::lock_guard lock(mutex_);
+      return stopped_ ? "drains" : run_ ? "runs" : "starts";
+    };
+    run.log = log_tail_;
+    return run;
+  }
+
+  // Without a socket the run goes on as well.
+  void open_socket() {
+    try {
+      const std::lock_guard lock(mutex_); // from before the file is there: a signal finds it and removes it
+      socket_ = std::make_unique<serve::ControlSocket>(*control_, serve::open_run_folder());
+    } catch (const Failure& failure) {
+      Log::Context context;
+      context.code = code::control_not_open;
+      const Error& why = failure.error();
+      log_.say(LogLevel::warning, log_.source(), "no control socket: " + why.place.file + ": " + why.what, context);
+    }
+  }
+
+  void open_pages() {
+    web_->serve(*control_);
+    // The terminal alone has the links, and the log has not: with the first one anybody may steer the run.
+    progress_.message_with_secret("page: " + web_->link());
+    progress_.message_with_secret("to watch alone: " + web_->watch_link());
+    if (!web_->is_on_loopback())
+      progress_.message(
+          "warning: the page is plain HTTP: on the way its token can be read, and with it the run can be "
+          "steered; `ssh -L` leads to a page on the loopback");
+  }
+
   // Called by the thread of the control socket, as the next two are.
   void stop_by_control() {
     if (stopped_by_control_.exchange(true)) return;
@@ -479,7 +512,8 @@ class LiveRun {
     std::string types;
     for (const plugin::HandlerInfo& info : plan.types)
       types += fmt::format("{}\"{}\": {}", types.empty() ? "" : ", ", info.type, declaration_json(info));
-    return fmt::format("{{\"plan\": {}, \"types\": {{{}}}}}", plan::print_json(plan), types);
+    return fmt::format("{{\"plan\": {}, \"types\": {{{}}}, \"picture\": {}}}", plan::print_json(plan), types,
+                       serve::picture_json(plan::picture_of(plan)));
   }
 
   // `composition`: that of the run; null if there is none any more.
@@ -592,7 +626,8 @@ class LiveRun {
   std::mutex composition_mutex_;                    // taken before `mutex_`
   const embed::Composition* composition_ = nullptr; // that of `run_`; under `composition_mutex_`
   std::unique_ptr<serve::Control> control_;
-  std::unique_ptr<serve::ControlSocket> socket_; // last: its thread uses all of the above
+  std::unique_ptr<serve::ControlSocket> socket_; // last, as the next one: their threads use all of the above
+  std::optional<serve::Web> web_;                // set before anything runs
 };
 
 // The driver of a lost device may never let its process exit. All is written, so this does not wait for it.
@@ -602,13 +637,16 @@ class LiveRun {
 }
 
 int run_to_end(LiveRun& live, const RunCommand& command, const Signals& signals) {
-  std::optional<MetricsServer> metrics; // before anything runs, because an address may be refused
-  if (!command.metrics.empty()) metrics.emplace(command.metrics, command.metrics_hosts);
+  std::optional<http::Server> metrics; // before anything runs, because an address may be refused
+  if (!command.metrics.empty())
+    metrics.emplace(http::Listen{"--metrics", command.metrics, command.metrics_hosts, "--metrics-host"});
+  live.listen();
   bool serves = false;
   const auto serve_metrics = [&] {
     if (!metrics || std::exchange(serves, true)) return; // another run may take the place of one that did not begin
-    metrics->serve([&] { return metrics_text(live.report()); });
-    live.progress().message("metrics: " + metrics->url()); // the first message: scripts read the port there
+    metrics->serve(metrics_site([&] { return metrics_text(live.report()) + live.web_metrics(); }));
+    live.progress().message("metrics: " + metrics->url() +
+                            "/metrics"); // the first message: scripts read the port there
   };
   // If a signal came, an error that a handler reports at its start is no failure: it was interrupted.
   const auto ended_at_start = [&] {

@@ -9,7 +9,6 @@
 #include "graph/quantity.h"
 #include "observe/error_codes.h"
 #include "observe/printable.h"
-#include "observe/report.h"
 #include "observe/start_thread.h"
 #include "plan/make_stream.h"
 #include "plugin/registry.h"

@@ -7,7 +7,6 @@
 #include "exec/run_state.h"
 #include "millrace/sound_value.h"
 #include "plan/memory.h"
-#include "plan/plan.h"
 
 namespace millrace::exec {
 

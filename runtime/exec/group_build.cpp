@@ -10,6 +10,7 @@
 #include "exec/handler_run.h"
 #include "exec/run_options.h"
 #include "exec/run_state.h"
+#include "graph/graph.h"
 #include "graph/quantity.h"
 #include "plan/group_plan.h"
 #include "plan/pace.h"

@@ -5,7 +5,7 @@
 #include <optional>
 #include <string>
 
-#include "graph/graph.h"
+#include "graph/enums.h"
 
 namespace millrace::graph {
 

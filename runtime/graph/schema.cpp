@@ -1,7 +1,6 @@
 // The JSON Schema of the pipeline file, from the tables that the parser reads by.
 #include <nlohmann/json.hpp>
 
-#include "graph/graph.h"
 #include "graph/keys.h"
 #include "graph/limits.h"
 

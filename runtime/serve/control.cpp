@@ -248,8 +248,8 @@ void Control::hello(Call& call) {
                   "this run speaks the protocols " + std::to_string(kProtocolMin) + " to " + std::to_string(kProtocol),
                   "/params/protocol");
   const auto role = params.find("role");
-  const bool watches = role == params.end() || *role == "watch";
-  if (!watches && *role != "steer")
+  const bool steers = role != params.end() && *role == "steer";
+  if (role != params.end() && !steers && *role != "watch")
     throw Refused(RpcCode::bad_params, "a role is watch or steer", "/params/role",
                   role->is_string() ? nearest_name(role->get<std::string>(), {"watch", "steer"}) : "");
   const std::string name = text_param(call.request, "name", false);
@@ -257,11 +257,12 @@ void Control::hello(Call& call) {
     throw Refused(RpcCode::bad_params, "a name has at most " + std::to_string(kClientNameBytesMax) + " bytes",
                   "/params/name");
   call.client.said_hello = true;
-  call.client.steers = !watches;
+  call.client.steers = steers && call.client.may_steer;
   call.client.name = name;
-  call.result = {{"protocol", *protocol},        {"version", run_.version}, {"role", watches ? "watch" : "steer"},
-                 {"pipeline", run_.pipeline},    {"node", run_.node},       {"pid", getpid()},
-                 {"elapsed_s", run_.elapsed_s()}};
+  call.result = {
+      {"protocol", *protocol},        {"version", run_.version}, {"role", call.client.steers ? "steer" : "watch"},
+      {"pipeline", run_.pipeline},    {"node", run_.node},       {"pid", getpid()},
+      {"elapsed_s", run_.elapsed_s()}};
 }
 
 void Control::describe(Call& call) {

@@ -92,6 +92,7 @@ class Control {
   // A client's standing, from what it has said so far. Its transport keeps it from one message to the next.
   struct Client {
     bool said_hello = false, steers = false;
+    bool may_steer = true;                        // by its transport; false: it is granted watch, whatever it asks for
     std::string name;                             // as it said; "": it said none
     std::string no_place;                         // why it may say hello and stop alone; "": it may say anything
     std::shared_ptr<Subscription> subscription{}; // null: it gets no events

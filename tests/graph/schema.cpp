@@ -6,7 +6,6 @@
 #include <iterator>
 #include <nlohmann/json.hpp>
 
-#include "graph/graph.h"
 #include "graph/keys.h"
 
 using namespace millrace::graph;

@@ -20,7 +20,6 @@
 
 #include "net/system/local.h"
 #include "observe/error.h"
-#include "observe/report.h"
 #include "serve/client.h"
 #include "serve/message.h"
 #include "serve/run_folder.h"

@@ -78,9 +78,10 @@ EDGES = {
     "fleet": {"net", "plan", "graph", "plugin", "memory", "device", "observe"},
     "embed": {"exec", "plan", "graph", "plugin", "memory", "device", "net", "fleet", "observe"},
     "node": {"embed", "exec", "plan", "graph", "plugin", "memory", "device", "net", "fleet", "observe"},
-    "serve": {"embed", "exec", "plan", "graph", "plugin", "memory", "device", "net", "observe"},
+    "http": {"observe"},
+    "serve": {"http", "embed", "exec", "plan", "graph", "plugin", "memory", "device", "net", "observe"},
     "compose": {"node", "embed", "exec", "plan", "graph", "plugin", "memory", "device", "net", "fleet", "observe"},
-    "cli": {"compose", "serve", "node", "embed", "exec", "plan", "graph", "plugin", "memory", "device", "net", "fleet", "observe"},
+    "cli": {"compose", "serve", "http", "node", "embed", "exec", "plan", "graph", "plugin", "memory", "device", "net", "fleet", "observe"},
     "bench": {"cli", "compose", "batch", "embed", "exec", "plan", "graph", "plugin", "memory", "device", "net", "observe"},
 }
 # The registry holds the table of the built-in handlers, the CUDA module that of their kernels; a benchmark calls a

@@ -1,0 +1,159 @@
+// Reads and writes a WebSocket's messages; see web_socket.h.
+#include "http/web_socket.h"
+
+#include <utility> // first: Asio 1.74 uses std::exchange without including this
+
+#include <boost/asio/buffer.hpp>
+#include <boost/asio/post.hpp>
+#include <chrono>
+
+namespace millrace::http {
+
+namespace {
+
+namespace beast = boost::beast;
+namespace websocket = beast::websocket;
+using boost::system::error_code;
+
+// A page speaks some milliseconds after it is connected, also through a slow tunnel.
+constexpr std::chrono::seconds kFirstMessageWithin{5};
+// A peer that answers no ping for so long is gone.
+constexpr std::chrono::seconds kSilentMax{30};
+
+int64_t steady_ms() {
+  return std::chrono::duration_cast<std::chrono::milliseconds>(std::chrono::steady_clock::now().time_since_epoch())
+      .count();
+}
+
+} // namespace
+
+WebSocket::WebSocket(beast::tcp_stream stream, std::shared_ptr<Room> room)
+    : stream_(std::move(stream)), room_(std::move(room)), timer_(stream_.get_executor()) {
+  beast::get_lowest_layer(stream_).expires_never(); // from here on the WebSocket's own time limits count
+  error_code ignored;                               // a message would wait for the acknowledgement of the one before
+  beast::get_lowest_layer(stream_).socket().set_option(boost::asio::ip::tcp::no_delay(true), ignored);
+  stream_.set_option(websocket::stream_base::timeout{kFirstMessageWithin, kSilentMax, true});
+  stream_.set_option(websocket::stream_base::decorator([this](websocket::response_type& response) {
+    for (const auto& [name, value] : room_->site.headers) response.set(name, value);
+  }));
+  stream_.read_message_max(room_->limits.message_bytes);
+  stream_.auto_fragment(false);
+}
+
+void WebSocket::begin(const Request& request) {
+  stream_.async_accept(request, [self = shared_from_this()](error_code failed) {
+    if (failed || self->is_gone_) return;
+    self->timer_.expires_after(kFirstMessageWithin);
+    self->timer_.async_wait([weak = self->weak_from_this()](error_code stopped) {
+      const auto still = weak.lock();
+      if (stopped || !still || still->has_said_) return;
+      ++still->room_->refused.silent;
+      still->drop();
+    });
+    self->channel_ = self->room_->site.open(*self);
+    self->read();
+    self->go_on();
+  });
+}
+
+void WebSocket::drop() {
+  is_gone_ = true;
+  timer_.cancel();
+  beast::get_lowest_layer(stream_).close();
+}
+
+void WebSocket::leave(std::string_view reason) {
+  if (channel_)
+    close(websocket::close_code::going_away, reason);
+  else
+    drop();
+}
+
+void WebSocket::close(uint16_t code, std::string_view reason) {
+  if (closes_ || is_gone_) return;
+  closes_.emplace(static_cast<websocket::close_code>(code), beast::string_view(reason.data(), reason.size()));
+  if (!is_called_) go_on();
+}
+
+Peer::Then WebSocket::then() {
+  return [weak = weak_from_this(), context = room_->context.lock()](std::function<void()> what) {
+    boost::asio::post(*context, [weak, what = std::move(what)] {
+      const auto self = weak.lock();
+      if (!self || self->is_gone_) return;
+      what();
+      self->go_on();
+    });
+  };
+}
+
+void WebSocket::put(Message message) {
+  if (closes_ || is_gone_) return;
+  waiting_bytes_ += message.bytes.size();
+  waiting_.push_back(std::move(message));
+}
+
+// One message: the next is read once there is room for its answer.
+void WebSocket::read() {
+  if (reads_ || is_closing_ || is_gone_ || waiting_bytes_ > room_->limits.waiting_bytes) return;
+  reads_ = true;
+  stream_.async_read(buffer_, [self = shared_from_this()](error_code failed, size_t) {
+    self->reads_ = false;
+    if (failed) {
+      if (failed == websocket::error::message_too_big || failed == websocket::error::bad_frame_payload)
+        ++self->room_->refused.malformed;
+      return self->drop();
+    }
+    self->has_said_ = true;
+    if (!self->closes_) {
+      self->is_called_ = true;
+      self->channel_->take({static_cast<const char*>(self->buffer_.data().data()), self->buffer_.size()});
+      self->is_called_ = false;
+    }
+    self->buffer_.consume(self->buffer_.size());
+    self->go_on();
+  });
+}
+
+// Beast takes one write at a time.
+void WebSocket::write() {
+  writes_ = true;
+  const Message& message = waiting_.front();
+  stream_.binary(message.is_binary);
+  stream_.async_write(boost::asio::buffer(message.bytes), [self = shared_from_this()](error_code failed, size_t) {
+    self->writes_ = false;
+    if (failed) return self->drop();
+    self->waiting_bytes_ -= self->waiting_.front().bytes.size();
+    self->waiting_.pop_front();
+    self->go_on();
+  });
+}
+
+// Begins whatever comes next.
+void WebSocket::go_on() {
+  if (is_gone_ || !channel_) return;
+  if (waiting_.empty() && !closes_) {
+    const int64_t now_ms = steady_ms();
+    if (channel_->due_ms() <= now_ms) {
+      is_called_ = true;
+      channel_->give(now_ms);
+      is_called_ = false;
+    }
+    if (waiting_.empty() && !closes_) wait_until(channel_->due_ms());
+  }
+  if (!waiting_.empty() && !writes_) write();
+  if (waiting_.empty() && closes_ && !writes_ && !is_closing_) {
+    is_closing_ = true; // it reads by itself from here on; Beast 1.74 ends the process if another read comes late
+    stream_.async_close(*closes_, [self = shared_from_this()](error_code) { self->drop(); });
+  }
+  read();
+}
+
+void WebSocket::wait_until(int64_t due_ms) {
+  if (due_ms == INT64_MAX || !has_said_) return; // the timer minds the first message until then
+  timer_.expires_at(std::chrono::steady_clock::time_point(std::chrono::milliseconds(due_ms)));
+  timer_.async_wait([weak = weak_from_this()](error_code stopped) {
+    if (const auto self = weak.lock(); self && !stopped) self->go_on();
+  });
+}
+
+} // namespace millrace::http
