@@ -1,7 +1,8 @@
 // The connection to the run: a WebSocket with JSON-RPC messages that comes back by itself.
 //
 //   connecting ──hello answered──▶ ready ──closed──▶ away ──▶ connecting
-//        └─────────────────────────────── refused, full, over, old: `gone`, and only a person tries again
+//       ├── refused, full, old ──▶ gone: only a person tries again
+//       └── the run has ended ──▶ over: a new run has a new link
 import {Refusal} from './refusal.js';
 
 const PROTOCOL = 3;
@@ -9,7 +10,8 @@ const WAITS_MS = [250, 500, 1000, 2000, 4000]; // before each attempt; the last 
 const PROBABLY_OVER = 4;                       // so many attempts in vain: the run is likely gone
 
 // Close codes of the server.
-const OVER = 1001, WRONG_TOKEN = 4001, FULL = 4002;
+const OVER = 1001, NOT_ADMITTED = 4001, FULL = 4002;
+const OLD_PAGE = 'MR0125';
 
 export class Connection extends EventTarget {
   constructor(address, link) {
@@ -39,7 +41,7 @@ export class Connection extends EventTarget {
     this.lastError = null;
     socket.onopen = () => this.greet();
     socket.onmessage = ({data}) => (typeof data === 'string' ? this.read(JSON.parse(data)) : this.emit('sample', data));
-    socket.onclose = ({code, reason}) => this.closed(code, reason);
+    socket.onclose = ({code, reason}) => socket === this.socket && this.closed(code, reason);
   }
 
   get isReady() { return this.phase === 'ready'; }
@@ -102,14 +104,16 @@ export class Connection extends EventTarget {
   closed(code, reason) {
     for (const {reject} of this.waiting.values()) reject(new Refusal({message: 'the run is away'}));
     this.waiting.clear();
-    if (this.phase === 'gone') return;
+    if (this.phase === 'gone' || this.phase === 'over') return;
     const said = this.lastError;
     const wasHere = this.welcome !== null;
-    if (code === WRONG_TOKEN)
+    if (said?.code === OLD_PAGE)
+      this.tell('gone', 'The run is of another version than this page. Reload this page.', said);
+    else if (code === NOT_ADMITTED)
       this.tell('gone', 'The run does not accept this link. Open the link that it has printed.', said, reason);
     else if (code === FULL)
       this.tell('gone', 'All places of the run are taken. Close another page of it, and try again.', said, reason);
-    else if (code === OVER || (this.isDraining && wasHere)) this.tell('gone', 'The run has ended.', said);
+    else if (code === OVER || (this.isDraining && wasHere)) this.tell('over', 'The run has ended. A new run prints a new link.', said, reason);
     else if (said && !wasHere)
       this.tell('gone', 'The run does not understand this page. Reload this page.', said, reason);
     else this.comeBack(wasHere);

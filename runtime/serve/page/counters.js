@@ -1,6 +1,6 @@
 // Puts the run's counters onto the nodes: rates, times, queues, drops and errors, and the slowest node's mark.
 import {show} from './elements.js';
-import {count, duration, rate} from './numbers.js';
+import {duration, rate} from './numbers.js';
 
 export class Counters {
   constructor() { this.nodes = []; }
@@ -59,9 +59,9 @@ export class Counters {
     show(node.rate, rate(perSecond));
     show(node.p50, perSecond > 0 ? duration(p50) : '–');
     show(node.p99, perSecond > 0 ? duration(p99) : '–');
-    node.showCount(node.queue, count(queue), false);
-    node.showCount(node.drops, count(drops), drops > 0);
-    node.showCount(node.errors, count(errors), errors > 0);
+    node.showCount(node.queue, queue, false);
+    node.showCount(node.drops, drops, true);
+    node.showCount(node.errors, errors, true);
     const why = Object.entries(causes).map(([cause, dropped]) => `${cause}: ${dropped}`).join('\n');
     if (node.drops.title !== why) node.drops.title = why;
     node.showBusy(busy);

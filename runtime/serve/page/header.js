@@ -2,7 +2,7 @@
 import {element, show} from './elements.js';
 import {count, elapsed, rate} from './numbers.js';
 
-const STATES = {starts: 'starting', runs: 'running', drains: 'draining', away: 'away', gone: 'ended'};
+const STATES = {starts: 'starting', runs: 'running', drains: 'draining', away: 'away', gone: 'not connected', over: 'ended'};
 const CLOCKS_MAX = 4; // a run may have one for each stream
 
 export class Header {
@@ -38,7 +38,7 @@ export class Header {
     const {isReady, role} = this.connection;
     if (!isReady) this.showState(phase === 'connecting' ? '' : phase);
     show(this.role, isReady ? {steer: 'may steer', watch: 'only watches'}[role] : '');
-    this.stop.hidden = role !== 'steer';
+    this.stop.hidden = role !== 'steer' || phase === 'gone' || phase === 'over';
     this.stop.disabled = !this.connection.maySteer;
     if (!this.connection.maySteer && this.question.open) this.question.close();
   }

@@ -29,13 +29,14 @@ export class Log {
   }
 }
 
-function lineView({time, level, code, handler, tick, text}) {
+function lineView({time, level, code, handler, clock, tick, text}) {
   const line = element('li', {'data-level': level, title: 'click: the whole line'});
   const part = (className, words) => line.append(element('span', {className}, words), ' ');
   part('time', time.slice(11, 23)); // of "2026-11-29T21:56:49.741412Z"
   part('level', level);
   if (code) part('code', code);
   if (handler) part('from', handler);
+  else if (clock) part('from', clock);
   if (tick !== undefined) part('tick', `tick ${tick}`);
   part('text', text);
   return line;

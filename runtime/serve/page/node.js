@@ -1,16 +1,18 @@
 // One box of the graph: its name, a line for each kind of number, and its ports.
 import {element, show} from './elements.js';
+import {count} from './numbers.js';
 
 export class NodeView {
   constructor(box, atX, atY, onNode, onPort) {
     this.box = box;
-    const count = box.handlers.length;
+    const streams = box.handlers.length;
     const left = atX(box.x), top = atY(box.y);
     const name = element('span', {className: 'node-name'}, box.name);
     const head = element('button', {type: 'button', className: 'node-head', title: `${box.name} (${box.type})`,
                                     onclick: () => onNode(box)},
                          name, element('span', {className: 'node-type'}, box.type));
-    if (count > 1) name.after(element('span', {className: 'node-count', title: `stands for ${count} streams`}, `×${count}`));
+    if (streams > 1)
+      name.after(element('span', {className: 'node-count', title: `stands for ${streams} streams`}, `×${streams}`));
     this.rate = number('rate');
     this.device = number('device');
     this.p50 = number('p50');
@@ -42,7 +44,7 @@ export class NodeView {
                                       'data-port': port.name, 'aria-pressed': 'false',
                                       onclick: () => onPort(this.box, port.name, side)},
                            element('span', {className: 'port-name'}, port.name));
-    button.style.top = `${down}px`;
+    button.style.top = `${down - 1}px`; // from inside the node's border
     this.ports.set(`${side}.${port.name}`, button);
     return button;
   }
@@ -62,9 +64,10 @@ export class NodeView {
     else this.slowestMark?.remove();
   }
 
-  showCount(target, text, isWrong) {
-    show(target, text);
-    target.classList.toggle('wrong', isWrong);
+  // `isBad`: any of it deserves a look.
+  showCount(target, number, isBad) {
+    show(target, count(number));
+    target.classList.toggle('some', isBad && number > 0);
   }
 }
 

@@ -3,6 +3,7 @@ import {element} from './elements.js';
 import {ParameterRow} from './parameter_row.js';
 
 const ALL = ''; // of all streams
+const streamOf = (handler) => handler.slice(handler.indexOf('@') + 1);
 
 export class NodePanel {
   // `onPreview(box, port)`: somebody wants to see an output. `onClose`: the panel was closed.
@@ -60,7 +61,6 @@ export class NodePanel {
   }
 
   streamChoice() {
-    const streamOf = (name) => name.slice(name.indexOf('@') + 1);
     const choice = element('select', {id: 'panel-stream', onchange: () => { this.name = choice.value; this.drawParameters(); }},
                            element('option', {value: ALL}, 'all streams'),
                            ...this.names.map((name) => element('option', {value: name}, streamOf(name))));
@@ -127,7 +127,10 @@ export class NodePanel {
     for (const [param, one] of Object.entries(first ?? {})) {
       const isCommon = (field) => others.every((other) => other[param]?.[field] === one[field]);
       said[param] = {...one};
-      if (!isCommon('value')) delete said[param].value;
+      if (!isCommon('value')) {
+        delete said[param].value;
+        said[param].differs = names.map((name) => `${streamOf(name)} ${this.values.of(name)[param]?.value ?? '?'}`).join(', ');
+      }
       if (!isCommon('declared')) delete said[param].declared;
     }
     return said;

@@ -90,7 +90,8 @@ export class ParameterRow {
     this.usual = said.declared ?? said.default;
     const isKnown = said.value !== undefined;
     if (!isUnderWay && !this.isHeld && !this.refusal.childElementCount) this.showValue(said.value);
-    if (!isKnown) show(this.answer, 'the value is not known');
+    if (said.differs) show(this.answer, `differs: ${said.differs}`);
+    else if (!isKnown) show(this.answer, 'the value is not known');
     else if (said.tick !== undefined) show(this.answer, changedWords(said));
     this.updateReset();
   }
