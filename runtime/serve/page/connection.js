@@ -44,7 +44,8 @@ export class Connection extends EventTarget {
     socket.onclose = ({code, reason}) => socket === this.socket && this.closed(code, reason);
   }
 
-  get isReady() { return this.phase === 'ready'; }
+  // A socket closes a moment before it says so, and takes nothing then.
+  get isReady() { return this.phase === 'ready' && this.socket.readyState === WebSocket.OPEN; }
   get maySteer() { return this.isReady && this.role === 'steer'; }
 
   // The answer to a request, or a Refusal.

@@ -99,7 +99,8 @@ export class NodePanel {
     const parts = [];
     if (live.length) parts.push(element('h3', {}, 'Live'), ...live.map((row) => row.root));
     if (fixed.length)
-      parts.push(element('h3', {}, 'Not live: cannot be changed while the run goes on'),
+      parts.push(element('h3', {}, 'Not live'),
+                 element('p', {className: 'note'}, 'These cannot be changed while the run goes on.'),
                  ...fixed.map((row) => row.root));
     if (!rows.length) parts.push(element('p', {className: 'note'}, 'It has no parameters.'));
     this.parameters.replaceChildren(...parts);
