@@ -17,7 +17,6 @@ export class NodePanel {
     this.name = ALL;
     this.root.hidden = false;
     this.draw();
-    this.closeButton.focus({preventScroll: true});
   }
 
   close() {
@@ -44,6 +43,7 @@ export class NodePanel {
     this.parameters = element('div', {className: 'params'});
     this.root.append(this.parameters);
     this.drawParameters();
+    this.closeButton.focus({preventScroll: true});
   }
 
   facts() {
@@ -64,6 +64,7 @@ export class NodePanel {
     const choice = element('select', {id: 'panel-stream', onchange: () => { this.name = choice.value; this.drawParameters(); }},
                            element('option', {value: ALL}, 'all streams'),
                            ...this.names.map((name) => element('option', {value: name}, streamOf(name))));
+    choice.value = this.name;
     return element('p', {className: 'stream-choice'}, element('label', {htmlFor: 'panel-stream'}, 'values of '), choice);
   }
 
@@ -144,9 +145,12 @@ export class NodePanel {
       if (said[name]) row.showSaid(said[name], this.changes.isUnderWay(`${this.target}.${name}`));
   }
 
-  // `handlers`: those of which a value has changed.
+  // `handlers`: those of which a value has changed. Streams may have come with them.
   valuesChanged(handlers) {
-    if (this.box && this.names.some((name) => name in handlers)) this.showValues();
+    if (!this.box) return;
+    const names = this.values.namesOf(this.box, this.plan);
+    if (String(names) !== String(this.names)) this.draw();
+    else if (names.some((name) => name in handlers)) this.showValues();
   }
 
   showRole() {

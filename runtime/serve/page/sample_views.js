@@ -24,8 +24,9 @@ class TensorView {
     this.context = this.heat.getContext('2d', {alpha: false});
     this.root = element('div', {className: 'tensor'}, this.facts.root, this.heat);
   }
-  draw({value: {min, max, mean, not_finite: notFinite, count, heat}}) {
-    this.facts.show({count, min: written(min), mean: written(mean), max: written(max), 'not finite': notFinite});
+  draw({value: {min, max, mean, not_finite: notFinite, count, looked_at: lookedAt = count, heat}}) {
+    const of = lookedAt < count ? `${count}, of which ${lookedAt} were looked at` : count;
+    this.facts.show({elements: of, min: written(min), mean: written(mean), max: written(max), 'not finite': notFinite});
     this.heat.hidden = !heat?.values.length;
     if (this.heat.hidden) return;
     const image = new ImageData(heat.width, heat.height);
@@ -68,11 +69,9 @@ class PacketView {
     this.root = this.facts.root;
   }
   draw({value}) {
-    const {bytes: size, key, pts_ns: ptsNs, ...others} = value;
-    const facts = {size: bytes(size)};
-    if (key !== undefined) facts['key frame'] = key ? 'yes' : 'no';
-    if (ptsNs !== undefined) facts.time = `${(ptsNs / 1e9).toFixed(3)} s`;
-    this.facts.show({...facts, ...others});
+    const seconds = (ns) => (Number.isFinite(ns) ? `${(ns / 1e9).toFixed(3)} s` : undefined);
+    this.facts.show({size: bytes(value.bytes), 'key frame': value.key ? 'yes' : 'no', time: seconds(value.pts_ns),
+                     'decoded at': seconds(value.dts_ns), duration: seconds(value.duration_ns)});
   }
   words({value}) { return `packet of ${bytes(value.bytes)}`; }
 }
