@@ -41,6 +41,12 @@ export class Graph {
     for (const node of this.nodes) node.root.classList.toggle('selected', node.box === box);
   }
 
+  // Its panel was closed: a keyboard goes on where it was opened.
+  leave(box) {
+    this.select(null);
+    this.nodes.find((node) => node.box === box)?.root.querySelector('.node-head').focus({preventScroll: true});
+  }
+
   nodeOf(handler) { return this.nodes.find((node) => node.box.handlers.includes(handler)); }
 }
 

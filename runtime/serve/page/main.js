@@ -25,7 +25,7 @@ const log = new Log(part('log'), part('log-lines'), part('log-count'), part('log
 const graph = new Graph(part('graph'), part('zoom'), {onNode: openPanel, onPort: openPort});
 const previews = new Previews(part('previews'), connection, showPreviewState);
 const panel = new NodePanel(part('panel'), {connection, changes: new Changes(connection), values, onPreview: openPreview,
-                                            onClose: () => graph.select(null)});
+                                            onClose: (box) => graph.leave(box)});
 let described = null;   // the answer to `describe`; a run's plan does not change
 let newestCounters = null;
 

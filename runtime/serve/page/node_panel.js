@@ -6,7 +6,7 @@ const ALL = ''; // of all streams
 const streamOf = (handler) => handler.slice(handler.indexOf('@') + 1);
 
 export class NodePanel {
-  // `onPreview(box, port)`: somebody wants to see an output. `onClose`: the panel was closed.
+  // `onPreview(box, port)`: somebody wants to see an output. `onClose(box)`: the panel was closed.
   constructor(root, {connection, changes, values, onPreview, onClose}) {
     Object.assign(this, {root, connection, changes, values, onPreview, onClose, box: null, rows: new Map()});
     root.addEventListener('keydown', ({key}) => key === 'Escape' && this.close());
@@ -20,11 +20,12 @@ export class NodePanel {
   }
 
   close() {
+    const {box} = this;
     this.box = null;
     this.root.hidden = true;
     this.root.replaceChildren();
     this.rows.clear();
-    this.onClose();
+    this.onClose(box);
   }
 
   draw() {

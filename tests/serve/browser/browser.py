@@ -37,7 +37,8 @@ FLAGS = ["--headless=new", "--no-sandbox", "--no-proxy-server", "--disable-backg
          "--disable-component-update", "--force-color-profile=srgb", "--window-size=1440,900"]
 MARKUP = "<script>alert(\"1\")</script>'&amp;<img src=x onerror=alert(2)>"
 # Counts what the page gets from its WebSocket and what it sends, and what the content policy refuses. Acknowledgements
-# wait for `ackDelayMs`; below 0 they are never sent. `rewrites` are words that the run says otherwise.
+# wait for `ackDelayMs`; below 0 they are never sent. `rewrites` are words of the run that the page is told
+# otherwise, and `saysInstead` those of the page.
 WATCHED = """
 window.violations = [];
 addEventListener('securitypolicyviolation', (event) => violations.push(event.violatedDirective + ' ' + event.blockedURI));
@@ -45,6 +46,7 @@ window.samples = 0;
 window.acks = 0;
 window.ackDelayMs = 0;
 window.rewrites = [];
+window.saysInstead = [];
 const Plain = WebSocket;
 window.WebSocket = class extends Plain {
   constructor(...given) {
@@ -57,7 +59,8 @@ window.WebSocket = class extends Plain {
       take({data: rewrites.reduce((text, [from, to]) => text.replaceAll(from, to), event.data)});
     };
   }
-  send(text) {
+  send(said) {
+    const text = saysInstead.reduce((text, [from, to]) => text.replaceAll(from, to), said);
     if (!text.includes('"ack"')) return super.send(text);
     ++acks;
     if (ackDelayMs === 0) super.send(text);
@@ -291,8 +294,12 @@ class Browser(unittest.TestCase):
 
     def numbers_agree(self, rows):
         rates, p50s = self.texts(".node .rate"), self.texts(".node .p50")
-        return all(0.9 < float(rate.split()[0]) / row[2] < 1.1 for rate, row in zip(rates, rows, strict=True)) and \
+        return all(self.is_near(rate, row[2]) for rate, row in zip(rates, rows, strict=True)) and \
             all(0.8 < microseconds(p50) / row[3] < 1.25 for p50, row in zip(p50s, rows, strict=True) if row[3] > 1)
+
+    @staticmethod
+    def is_near(rate, per_second):
+        return per_second > 0 and 0.9 < float(rate.split()[0]) / per_second < 1.1
 
     def test_boxes_of_several_streams_add_their_rates(self):
         pipeline = self.folder / "doors.yaml"
@@ -309,7 +316,9 @@ handlers:
         run = Run(self, pipeline)
         self.open(run.link)
         self.assertEqual(set(self.texts(".node-count")), {"×2"})
-        self.await_(lambda: 30 < float(self.text(".node .rate").split()[0]) < 50)
+        client = Socket(self, run)
+        client.call("subscribe", topics=["counters"], hz=10)
+        self.await_(lambda: self.is_near(self.text(".node .rate"), sum(row[2] for row in client.counters()["handlers"][:2])))
         name = self.text(".node:nth-of-type(2) .node-name")
         self.open_panel(name)
         self.await_(lambda: "gate 2, hall 1" in self.text("[data-param='sigma'] .answer"))
@@ -505,10 +514,10 @@ handlers:
         self.click("#log summary")
         self.is_plain()
 
-    def rewrite(self, words):
-        """Pages that are opened from now on are told these words in place of others."""
+    def rewrite(self, words, whose="rewrites"):
+        """Pages that are opened from now on are told these words in place of others, or say them."""
         script = self.driver.execute_cdp_cmd("Page.addScriptToEvaluateOnNewDocument",
-                                             {"source": f"window.rewrites = {json.dumps(words)};"})
+                                             {"source": f"window.{whose} = {json.dumps(words)};"})
         self.addCleanup(self.driver.execute_cdp_cmd, "Page.removeScriptToEvaluateOnNewDocument", script)
 
     def is_plain(self):
@@ -620,6 +629,14 @@ for (const one of others) {
         door.change = (b"", b"")
         self.click("#notice button:last-of-type")
         self.await_ready()
+
+    def test_a_page_that_speaks_another_protocol_says_that_it_has_to_be_loaded_anew(self):
+        run = Run(self, FIVE_HANDLERS, *ENDLESS, "--rate", 30)
+        self.rewrite([['"protocol":3', '"protocol":2']], whose="saysInstead")
+        self.open(run.link, is_ready=False)
+        self.await_(lambda: self.phase() == "gone")
+        self.assertIn("Reload this page", self.text("#notice"))
+        self.assertIn("MR0125", self.text("#notice"))
 
     def test_the_stop_button_asks_first_and_the_page_says_that_the_run_has_ended(self):
         run = Run(self, FIVE_HANDLERS, *ENDLESS, "--rate", 30)
