@@ -27,7 +27,8 @@ export class Connection extends EventTarget {
     this.nextId = 1;
   }
 
-  // Events: "phase" {phase, words, refusal}; "ready"; one for each event of the run, with its params; "sample" with bytes.
+  // It emits "phase" {phase, words, refusal, reason}, "ready" with the answer to hello, "sample" with bytes, and each
+  // event of the run under its own name, with its params.
   open() {
     clearTimeout(this.timer);
     if (!this.link.token) {
@@ -114,7 +115,8 @@ export class Connection extends EventTarget {
       this.tell('gone', 'The run does not accept this link. Open the link that it has printed.', said, reason);
     else if (code === FULL)
       this.tell('gone', 'All places of the run are taken. Close another page of it, and try again.', said, reason);
-    else if (code === OVER || (this.isDraining && wasHere)) this.tell('over', 'The run has ended. A new run prints a new link.', said, reason);
+    else if (code === OVER || (this.isDraining && wasHere))
+      this.tell('over', 'The run has ended. A new run prints a new link.', said, reason);
     else if (said && !wasHere)
       this.tell('gone', 'The run does not understand this page. Reload this page.', said, reason);
     else this.comeBack(wasHere);

@@ -1,6 +1,7 @@
 // Makes elements of the page. All text comes in as text, never as markup: a pipeline may name anything.
 
-// `children` are elements and strings. `properties` are those of the element; `data-…`, `aria-…` and `role` are attributes.
+// `children` are elements and strings. `properties` are those of the element, but `data-…`, `aria-…` and `role` are
+// attributes.
 export function element(tag, properties = {}, ...children) {
   const made = document.createElement(tag);
   for (const [name, value] of Object.entries(properties)) {

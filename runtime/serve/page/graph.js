@@ -59,7 +59,8 @@ function tip(id) {
 
 function laneShapes(lane, width, atY) {
   const top = atY(lane.top - LANE_ABOVE), bottom = atY(lane.bottom + LANE_BELOW);
-  const band = svgElement('rect', {class: 'lane', x: SIDE, y: top, width: width - 2 * SIDE, height: bottom - top, rx: 6});
+  const size = {width: width - 2 * SIDE, height: bottom - top};
+  const band = svgElement('rect', {class: 'lane', x: SIDE, y: top, ...size, rx: 6});
   const name = svgElement('text', {class: 'lane-name', x: SIDE + 8, y: top + 13});
   name.textContent = lane.name;
   return [band, name];

@@ -2,15 +2,16 @@
 import {element, show} from './elements.js';
 import {count, elapsed, rate} from './numbers.js';
 
-const STATES = {starts: 'starting', runs: 'running', drains: 'draining', away: 'away', gone: 'not connected', over: 'ended'};
+const STATES = {starts: 'starting', runs: 'running', drains: 'draining', // of the run
+                away: 'away', gone: 'not connected', over: 'ended'};     // of the connection
 const CLOCKS_MAX = 4; // a run may have one for each stream
 
 export class Header {
   constructor(connection) {
     this.connection = connection;
     const part = (id) => document.getElementById(id);
-    Object.assign(this, {pipeline: part('pipeline'), state: part('state'), time: part('elapsed'), clocks: part('clocks'),
-                         role: part('role'), stop: part('stop'), question: part('stop-question')});
+    Object.assign(this, {pipeline: part('pipeline'), state: part('state'), time: part('elapsed'), role: part('role'),
+                         clocks: part('clocks'), stop: part('stop'), question: part('stop-question')});
     this.stop.onclick = () => this.question.showModal();
     part('stop-no').onclick = () => this.question.close();
     part('stop-yes').onclick = () => this.end();
@@ -56,7 +57,8 @@ export class Header {
     this.clockViews = plan.clocks.slice(0, CLOCKS_MAX).map(() => element('li', {className: 'number'}));
     this.names = plan.clocks.map(({name}) => name);
     const others = plan.clocks.length - CLOCKS_MAX;
-    this.clocks.replaceChildren(...this.clockViews, ...(others > 0 ? [element('li', {}, `and ${others} more clocks`)] : []));
+    this.clocks.replaceChildren(...this.clockViews);
+    if (others > 0) this.clocks.append(element('li', {}, `and ${others} more clocks`));
   }
 
   showClocks(rows) {

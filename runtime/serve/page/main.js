@@ -15,8 +15,8 @@ const EVENTS_HZ = 5;
 const TOPICS = ['counters', 'state', 'params', 'log'];
 
 const part = (id) => document.getElementById(id);
-const connection = new Connection(`ws://${location.host}/control`.replace(/^ws/, location.protocol === 'https:' ? 'wss' : 'ws'),
-                                  readLink(location.hash));
+const address = `${location.origin.replace(/^http/, 'ws')}/control`;
+const connection = new Connection(address, readLink(location.hash));
 const header = new Header(connection);
 const notice = new Notice(part('notice'), () => connection.open());
 const values = new Values();
@@ -24,8 +24,8 @@ const counters = new Counters();
 const log = new Log(part('log'), part('log-lines'), part('log-count'), part('log-last'));
 const graph = new Graph(part('graph'), part('zoom'), {onNode: openPanel, onPort: openPort});
 const previews = new Previews(part('previews'), connection, showPreviewState);
-const panel = new NodePanel(part('panel'), {connection, changes: new Changes(connection), values, onPreview: openPreview,
-                                            onClose: (box) => graph.leave(box)});
+const panel = new NodePanel(part('panel'), {connection, values, changes: new Changes(connection),
+                                            onPreview: openPreview, onClose: (box) => graph.leave(box)});
 let described = null;   // the answer to `describe`; a run's plan does not change
 let newestCounters = null;
 

@@ -59,9 +59,9 @@ export class NodeView {
     if (this.isSlowest === is) return;
     this.isSlowest = is;
     this.root.classList.toggle('slowest', is);
-    if (is) this.slowestMark ??= element('span', {className: 'slowest-mark', title: 'the longest p50 of all'}, 'slowest');
+    this.slowestMark ??= element('span', {className: 'slowest-mark', title: 'the longest p50 of all'}, 'slowest');
     if (is) this.root.append(this.slowestMark);
-    else this.slowestMark?.remove();
+    else this.slowestMark.remove();
   }
 
   // `isBad`: any of it deserves a look.

@@ -62,11 +62,15 @@ export class NodePanel {
   }
 
   streamChoice() {
-    const choice = element('select', {id: 'panel-stream', onchange: () => { this.name = choice.value; this.drawParameters(); }},
-                           element('option', {value: ALL}, 'all streams'),
+    const onchange = () => {
+      this.name = choice.value;
+      this.drawParameters();
+    };
+    const choice = element('select', {id: 'panel-stream', onchange}, element('option', {value: ALL}, 'all streams'),
                            ...this.names.map((name) => element('option', {value: name}, streamOf(name))));
     choice.value = this.name;
-    return element('p', {className: 'stream-choice'}, element('label', {htmlFor: 'panel-stream'}, 'values of '), choice);
+    const label = element('label', {htmlFor: 'panel-stream'}, 'values of ');
+    return element('p', {className: 'stream-choice'}, label, choice);
   }
 
   // Outputs that nobody reads are not in the graph; they can be seen from here.
@@ -83,7 +87,7 @@ export class NodePanel {
     return list;
   }
 
-  // What is asked and set: a handler, or the template of all its streams.
+  // The name that is set: a handler's, or that of the template of all its streams.
   get target() {
     if (this.name !== ALL) return this.name;
     const first = Object.keys(this.plan.handlers)[this.box.handlers[0]];
@@ -132,7 +136,8 @@ export class NodePanel {
       said[param] = {...one};
       if (!isCommon('value')) {
         delete said[param].value;
-        said[param].differs = names.map((name) => `${streamOf(name)} ${this.values.of(name)[param]?.value ?? '?'}`).join(', ');
+        const valueOf = (name) => this.values.of(name)[param]?.value ?? '?';
+        said[param].differs = names.map((name) => `${streamOf(name)} ${valueOf(name)}`).join(', ');
       }
       if (!isCommon('declared')) delete said[param].declared;
     }

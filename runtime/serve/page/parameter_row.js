@@ -13,7 +13,7 @@ export class ParameterRow {
     this.answer = element('p', {className: 'answer', role: 'status'});
     this.refusal = element('div', {className: 'refusal-place'});
     this.reset = element('button', {type: 'button', className: 'reset', onclick: () => this.resetValue()}, 'reset');
-    const fixed = element('span', {className: 'fixed-mark', title: 'it cannot be changed while the run goes on'}, 'not live');
+    const fixed = element('span', {className: 'fixed-mark', title: 'it cannot be changed while it runs'}, 'not live');
     const id = `param-${declared.name}`;
     const label = element('label', {htmlFor: id, className: 'param-name'}, declared.name);
     const range = element('span', {className: 'range'}, rangeWords(declared));
@@ -31,7 +31,8 @@ export class ParameterRow {
     if (choices.length) return this.makeChoice(id, choices);
     const control = element('div', {className: 'control'});
     const isNumber = type === 'int' || type === 'float';
-    if (this.declared.live && isNumber && Number.isFinite(min) && Number.isFinite(max) && max > min) control.append(this.makeSlider());
+    const hasRange = isNumber && Number.isFinite(min) && Number.isFinite(max) && max > min;
+    if (hasRange && this.declared.live) control.append(this.makeSlider());
     // A field of text, not of numbers: what is wrong goes to the run, and its sentence says why.
     this.field = element('input', {id, type: 'text', className: isNumber ? 'field short' : 'field', spellcheck: false,
                                    autocomplete: 'off', inputMode: isNumber ? 'decimal' : 'text',

@@ -9,7 +9,8 @@ const HZ = 10;
 const WIDTH = 480, LARGE_WIDTH = 960; // of pictures, in pixels that travel
 
 export class Preview {
-  // `outputs`: [{output, stream}], the same output of each stream. `onState(preview)`: it was opened, refused or closed.
+  // `outputs`: [{output, stream}], the same output of each stream. `onState(preview)` is called once it was opened,
+  // refused or closed.
   constructor(connection, {box, port, outputs, onState}) {
     Object.assign(this, {connection, box, port, outputs, onState});
     this.output = outputs[0].output;
@@ -22,9 +23,9 @@ export class Preview {
 
   makeCard() {
     this.title = element('h3', {title: this.output}, `${this.box.name}.${this.port}`);
-    this.size = element('button', {type: 'button', className: 'size', title: 'a larger picture', 'aria-pressed': 'false',
-                                   onclick: () => this.resize()}, 'large');
-    const close = element('button', {type: 'button', className: 'close', 'aria-label': `close the preview of ${this.output}`,
+    this.size = element('button', {type: 'button', className: 'size', title: 'a larger picture',
+                                   'aria-pressed': 'false', onclick: () => this.resize()}, 'large');
+    const close = element('button', {type: 'button', className: 'close', 'aria-label': 'close this preview',
                                      onclick: () => this.close()}, '×');
     this.body = element('div', {className: 'preview-body'}, element('p', {className: 'note'}, 'waiting for a value …'));
     this.tickText = element('span', {className: 'preview-tick number'});
@@ -32,8 +33,9 @@ export class Preview {
     this.age = element('span', {className: 'preview-age number'});
     const head = element('header', {className: 'preview-head'}, this.title, this.size, close);
     if (this.outputs.length > 1) this.title.after(this.streamChoice());
-    this.root = element('article', {className: 'preview', 'data-output': this.output, 'aria-label': `preview of ${this.output}`},
-                        head, this.body, element('footer', {className: 'preview-foot'}, this.tickText, this.words, this.age));
+    const foot = element('footer', {className: 'preview-foot'}, this.tickText, this.words, this.age);
+    this.root = element('article', {className: 'preview', 'data-output': this.output,
+                                    'aria-label': `preview of ${this.output}`}, head, this.body, foot);
   }
 
   streamChoice() {
@@ -117,7 +119,8 @@ export class Preview {
 
   drawValue(sample) {
     if (!sample.kind) {
-      this.body.replaceChildren(element('p', {className: 'note'}, 'This page does not know values of this kind. Reload it.'));
+      const words = 'This page does not know values of this kind. Reload it.';
+      this.body.replaceChildren(element('p', {className: 'note'}, words));
       return;
     }
     if (!this.view || this.viewKind !== sample.kind) {

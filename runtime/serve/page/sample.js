@@ -1,8 +1,8 @@
 // Reads the binary message of a tap: a header, and one value of an output.
 //
-//   u32 tap, u32 flags, u64 tick, i64 media_ns, u32 width, u32 height, u16 kind, u16 reserved, u32 bytes, then the bytes
+//   u32 tap, u32 flags, u64 tick, i64 media_ns, u32 width, u32 height, u16 kind, u16 reserved, u32 bytes; the bytes
 //
-// All numbers are little endian. `width` and `height` are those of the original; a picture that is shown may be smaller.
+// All numbers are little endian. `width` and `height` are those of the original; what is shown may be smaller.
 
 const HEADER = 40, PICTURE_HEADER = 8;
 const NO_VALUE = 1; // a flag: the output had nothing on this tick

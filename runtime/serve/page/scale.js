@@ -1,4 +1,4 @@
-// Places of a slider and the values they stand for. A wide range is bent, so that the values near its default have room.
+// Places of a slider and the values they stand for. A wide range is bent, so that values near its default have room.
 
 const PLACES = 1000;
 const STEPS_MAX = 1000; // whole numbers of so many values get a place each

@@ -8,7 +8,8 @@ const DRAG_FROM = 4;   // px: less is a click
 export class Zoom {
   constructor(pane, sizer, canvas, buttons) {
     Object.assign(this, {pane, sizer, canvas, scale: 1, isFitted: true, size: {width: 0, height: 0}});
-    const button = (text, label, onclick) => element('button', {type: 'button', 'aria-label': label, title: label, onclick}, text);
+    const button = (text, label, onclick) => (
+      element('button', {type: 'button', 'aria-label': label, title: label, onclick}, text));
     buttons.append(button('−', 'smaller', () => this.by(1 / STEP)), button('+', 'larger', () => this.by(STEP)),
                    button('fit', 'fit the graph into its pane', () => this.fit()));
     pane.addEventListener('wheel', (event) => this.wheel(event), {passive: false});

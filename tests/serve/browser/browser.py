@@ -3,8 +3,8 @@
 
 usage: browser.py MILLRACE [--screenshots FOLDER] [unittest arguments]
 
-With a folder, the pictures of the guide are written into it as well. No test asks for a time: what is compared are counts
-and ratios of one run, and waits are patient. Without a browser the test is left out (exit code 77), but for CI.
+With a folder, the pictures of the guide are written into it as well. No test asks for a time: counts and ratios of one
+run are compared, and waits are patient. Without a browser the test is left out (exit code 77), but in CI it fails.
 """
 import itertools
 import json
@@ -41,7 +41,7 @@ MARKUP = "<script>alert(\"1\")</script>'&amp;<img src=x onerror=alert(2)>"
 # otherwise, and `saysInstead` those of the page.
 WATCHED = """
 window.violations = [];
-addEventListener('securitypolicyviolation', (event) => violations.push(event.violatedDirective + ' ' + event.blockedURI));
+addEventListener('securitypolicyviolation', (event) => violations.push(event.violatedDirective));
 window.samples = 0;
 window.acks = 0;
 window.ackDelayMs = 0;
@@ -102,8 +102,9 @@ class Run:
         test.addCleanup(folder.cleanup)
         self.folder = pathlib.Path(folder.name)
         environment = {**os.environ, "XDG_RUNTIME_DIR": folder.name, "TMPDIR": folder.name, "MILLRACE_MACHINE": ""}
-        self.process = subprocess.Popen([MILLRACE, "run", *map(str, arguments), "--web"], cwd=test.folder, env=environment,
-                                        stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+        self.process = subprocess.Popen([MILLRACE, "run", *map(str, arguments), "--web"], cwd=test.folder,
+                                        env=environment, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
+                                        stderr=subprocess.PIPE, text=True)
         test.addCleanup(self.process.stderr.close)
         test.addCleanup(self.process.wait)
         test.addCleanup(self.process.terminate)
@@ -148,7 +149,8 @@ class Socket:
 
     def call(self, method, **params):
         number = next(self.ids)
-        self.client.sendall(json.dumps({"jsonrpc": "2.0", "id": number, "method": method, "params": params}).encode() + b"\n")
+        request = {"jsonrpc": "2.0", "id": number, "method": method, "params": params}
+        self.client.sendall(json.dumps(request).encode() + b"\n")
         while True:
             answer = json.loads(self.lines.readline())
             if answer.get("id") == number:
@@ -318,7 +320,10 @@ handlers:
         self.assertEqual(set(self.texts(".node-count")), {"×2"})
         client = Socket(self, run)
         client.call("subscribe", topics=["counters"], hz=10)
-        self.await_(lambda: self.is_near(self.text(".node .rate"), sum(row[2] for row in client.counters()["handlers"][:2])))
+
+        def told():
+            return sum(row[2] for row in client.counters()["handlers"][:2])
+        self.await_(lambda: self.is_near(self.text(".node .rate"), told()))
         name = self.text(".node:nth-of-type(2) .node-name")
         self.open_panel(name)
         self.await_(lambda: "gate 2, hall 1" in self.text("[data-param='sigma'] .answer"))
@@ -501,7 +506,8 @@ handlers:
 version: 1
 name: odd
 clock: {{ mode: realtime, rate: 20 }}
-streams: {{ doors: {{ on_error: restart, items: {{ gate: {{ out: {json.dumps(name)} }}, hall: {{ out: /dev/null }} }} }} }}
+streams:
+  doors: {{ on_error: restart, items: {{ gate: {{ out: {json.dumps(name)} }}, hall: {{ out: /dev/null }} }} }}
 handlers:
   video: {{ type: test.pattern, for_each: doors, width: 32, height: 24 }}
   save:  {{ type: file.raw_writer, for_each: doors, input: video, path: '{{out}}' }}
@@ -538,7 +544,7 @@ handlers:
         self.assertEqual(self.driver.find_elements("css selector", ".panel input:enabled, .panel select:enabled"), [])
         self.open_preview("marker.video")
         # A person who enables the control by hand is refused by the run.
-        self.driver.execute_script("for (const field of document.querySelectorAll('.param input')) field.disabled = false")
+        self.driver.execute_script("document.querySelector('[data-param=radius] .field').disabled = false")
         self.enter("radius", "99")
         self.await_(lambda: "steer" in self.text("[data-param='radius'] .refusal"))
         self.assertEqual(Socket(self, run).call("get")["marker"]["parameters"]["radius"]["value"], 40)
@@ -706,7 +712,8 @@ def main():
     global MILLRACE, SCREENSHOTS
     # Debian's selenium belongs to Debian's Python, and CMake may have found another one.
     system = pathlib.Path("/usr/bin/python3")
-    if missing() and system.exists() and not os.path.samefile(system, sys.executable) and "MILLRACE_TRIED" not in os.environ:
+    is_other = system.exists() and not os.path.samefile(system, sys.executable)
+    if missing() and is_other and "MILLRACE_TRIED" not in os.environ:
         os.execve(system, [str(system), *sys.argv], {**os.environ, "MILLRACE_TRIED": "1"})
     if reason := missing():
         print(f"left out: {reason} (./dev setup)", file=sys.stderr)
