@@ -12,6 +12,7 @@ import {Previews} from './previews.js';
 import {Values} from './values.js';
 
 const EVENTS_HZ = 5;
+const AGES_MS = 500; // a preview that stands still says so, also while the run is away
 const TOPICS = ['counters', 'state', 'params', 'log'];
 
 const part = (id) => document.getElementById(id);
@@ -43,6 +44,7 @@ connection.addEventListener('counters', ({detail}) => {
   newestCounters = detail;
 });
 addEventListener('hashchange', () => location.reload()); // another link of the same run
+setInterval(() => document.hidden || previews.showAges(), AGES_MS);
 connection.open();
 
 async function begin(welcome) {
@@ -72,7 +74,6 @@ function drawCounters() {
   counters.draw(event);
   header.showClocks(event.clocks);
   header.showTime(event.at_s);
-  previews.showAges();
 }
 
 function openPanel(box) {

@@ -44,6 +44,7 @@ window.violations = [];
 addEventListener('securitypolicyviolation', (event) => violations.push(event.violatedDirective));
 window.samples = 0;
 window.acks = 0;
+window.sets = 0;
 window.ackDelayMs = 0;
 window.rewrites = [];
 window.saysInstead = [];
@@ -61,6 +62,7 @@ window.WebSocket = class extends Plain {
   }
   send(said) {
     const text = saysInstead.reduce((text, [from, to]) => text.replaceAll(from, to), said);
+    if (text.includes('"set"')) ++sets;
     if (!text.includes('"ack"')) return super.send(text);
     ++acks;
     if (ackDelayMs === 0) super.send(text);
@@ -72,9 +74,12 @@ window.WebSocket = class extends Plain {
 NOTE_PICTURES = """
 const card = arguments[0];
 window.seen = [];
+const copy = document.createElement('canvas').getContext('2d', {willReadFrequently: true});
 new MutationObserver(() => {
   const canvas = card.querySelector('canvas');
-  const {data} = canvas.getContext('2d').getImageData(0, 0, canvas.width, canvas.height);
+  Object.assign(copy.canvas, {width: canvas.width, height: canvas.height});
+  copy.drawImage(canvas, 0, 0);
+  const {data} = copy.getImageData(0, 0, canvas.width, canvas.height);
   let sum = 0;
   for (const level of data) sum = (sum * 31 + level) % 4294967291;
   seen.push([Number(card.dataset.tick), sum]);
@@ -268,6 +273,10 @@ class Browser(unittest.TestCase):
     def field_value(self, parameter):
         return self.find(f"[data-param='{parameter}'] .field").get_property("value")
 
+    def is_answered(self, parameter):
+        """The answer to the change and the news of it come in either order."""
+        return re.search(r"(from|changed at) tick \d+", self.text(f"[data-param='{parameter}'] .answer"))
+
     def ticks_on_the_page(self):
         return int(re.search(r"(\d+) ticks", self.text("#clocks li"))[1])
 
@@ -359,6 +368,23 @@ handlers:
     def seen(self):
         return self.driver.execute_script("return seen")
 
+    def test_of_a_slider_that_is_dragged_the_first_and_the_newest_value_are_sent(self):
+        run = Run(self, FIVE_HANDLERS, *ENDLESS, "--rate", 30)
+        self.open(run.link)
+        self.open_panel("marker")
+        self.driver.execute_script("""
+const slider = document.querySelector('[data-param=radius] .slider');
+for (let place = 500; place < 600; ++place) {
+  slider.value = place;
+  slider.dispatchEvent(new Event('input'));
+}""")
+        wanted = float(self.field_value("radius"))
+        client = Socket(self, run)
+        self.await_(lambda: client.call("get")["marker"]["parameters"]["radius"]["value"] == wanted)
+        self.assertEqual(self.driver.execute_script("return sets"), 2)
+        self.await_(lambda: self.is_answered("radius"))
+        self.assertEqual(float(self.field_value("radius")), wanted)
+
     def test_a_refused_value_shows_the_sentence_and_the_edit_and_the_edit_does_it(self):
         run = Run(self, FIVE_HANDLERS, *ENDLESS, "--rate", 30)
         self.open(run.link)
@@ -380,8 +406,7 @@ handlers:
         self.open_panel("marker")
         self.assertFalse(self.find("[data-param='radius'] .reset").is_enabled())
         self.enter("radius", "90")
-        self.await_(lambda: "from tick" in self.text("[data-param='radius'] .answer")
-                    or "changed at tick" in self.text("[data-param='radius'] .answer"))
+        self.await_(lambda: self.is_answered("radius"))
         self.click("[data-param='radius'] .reset")
         self.await_(lambda: Socket(self, run).call("get")["marker"]["parameters"]["radius"]["value"] == 40)
         self.await_(lambda: self.field_value("radius") == "40")
@@ -685,7 +710,7 @@ for (const one of others) {
         for output in ("pattern.video", "fps.out"):
             self.open_preview(output)
         self.enter("radius", "160")
-        self.await_(lambda: "changed at tick" in self.text("[data-param='radius'] .answer"))
+        self.await_(lambda: self.is_answered("radius"))
         first = self.shown_tick("fps.out")
         self.await_(lambda: self.shown_tick("fps.out") > first + 30)
         self.take("see_and_steer")
