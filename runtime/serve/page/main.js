@@ -13,6 +13,7 @@ import {Values} from './values.js';
 
 const EVENTS_HZ = 5;
 const AGES_MS = 500; // a preview that stands still says so, also while the run is away
+const NOT_SHOWN = 'MR0319'; // outputs on GPUs and in recorded regions
 const TOPICS = ['counters', 'state', 'params', 'log'];
 
 const part = (id) => document.getElementById(id);
@@ -111,5 +112,6 @@ function showPreviewState({box, port, refusal, isClosed}) {
   if (!button) return; // an output that nobody reads has no port in the graph
   button.setAttribute('aria-pressed', String(!isClosed));
   button.classList.toggle('refused', Boolean(refusal));
+  button.classList.toggle('not-yet', refusal?.code === NOT_SHOWN);
   if (refusal) button.title = refusal.message;
 }

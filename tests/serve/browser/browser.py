@@ -442,6 +442,16 @@ for (let place = 500; place < 600; ++place) {
         self.await_(lambda: "mean" in self.texts(".preview dt"))
         self.assertGreater(int(self.find(".preview .heat").get_property("width")), 1)
 
+    def test_an_output_that_the_run_does_not_show_says_why(self):
+        run = Run(self, FIVE_HANDLERS, *ENDLESS, "--rate", 30)
+        self.rewrite([["marker.video", "marker.nothing"]], whose="saysInstead")
+        self.open(run.link)
+        self.click("[data-name='marker'] .outputs[data-port='video']")
+        self.await_(lambda: self.text("[data-output='marker.video'] .refusal p"))
+        self.assertEqual(self.texts(".port.refused"), ["video"])
+        self.assertEqual(self.find(".port.refused").get_attribute("title"),
+                         self.text("[data-output='marker.video'] .refusal p").split(": ", 1)[-1])
+
     def test_several_previews_are_open_and_each_is_closed_by_its_port(self):
         self.open(Run(self, FIVE_HANDLERS, *ENDLESS, "--rate", 30).link)
         for output in ("pattern.video", "marker.video", "waveform.video"):
