@@ -5,7 +5,7 @@
 #include <limits>
 #include <utility>
 
-#include "exec/state.h"
+#include "exec/cause.h"
 #include "observe/error.h"
 #include "observe/error_codes.h"
 #include "plan/draft.h"

@@ -6,8 +6,8 @@
 #include "exec/run_state.h"
 #include "graph/keys.h"
 #include "observe/error_codes.h"
-#include "plan/format_text.h"
 #include "plan/group_plan.h"
+#include "plan/plan.h"
 
 namespace millrace::exec {
 

@@ -5,7 +5,6 @@
 
 #include "exec/body.h"
 #include "exec/stream_epochs.h"
-#include "plan/pace.h"
 
 namespace millrace::exec {
 

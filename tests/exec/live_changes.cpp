@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "exec/crossing.h"
+#include "exec/run.h"
 #include "graph/unfold.h"
 #include "observe/error.h"
 #include "observe/error_codes.h"

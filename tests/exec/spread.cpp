@@ -159,6 +159,8 @@ bool Spread::move(Crossing& crossing) {
   return true;
 }
 
+Report Spread::report_of(size_t node) { return runs_[node].live().report(); }
+
 Ran Spread::run() {
   exec::VirtualDriver driver(time_);
   runs_.start(driver);

@@ -12,7 +12,6 @@
 #include <utility>
 #include <vector>
 
-#include "exec/run.h"
 #include "node_runs.h"
 
 namespace millrace::test {
@@ -58,7 +57,7 @@ class Spread {
   // The parcels that went over links, without ends.
   uint64_t parcels() const { return parcels_; }
   int64_t now_ns() const { return time_.now_ns(); }
-  Report report_of(size_t node) { return runs_[node].live().report(); } // after run()
+  Report report_of(size_t node); // after run()
 
  private:
   struct Crossing;

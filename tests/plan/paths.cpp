@@ -9,12 +9,11 @@
 #include <string>
 #include <vector>
 
+#include "graph/graph.h"
 #include "plan/prepare.h"
-#include "planned.h"
 #include "plugin/registry.h"
 
 using namespace millrace;
-using namespace millrace::test;
 namespace fs = std::filesystem;
 
 namespace {
