@@ -170,7 +170,7 @@ void publish_tick(PaceRun& pace, uint64_t ordinal, const mr_tick_info& info) {
     expect_next(pace, ordinal + 1);
   // Last, because a step that reads a source begins the tick on the stamp alone.
   for (SourceState& source : pace.clock->sources) {
-    for (size_t o = 0; o < source.value.size(); ++o) source.step->outputs[o]->at(ordinal) = source.value[o];
+    for (size_t o = 0; o < source.value.size(); ++o) settle(*source.step->outputs[o], ordinal, source.value[o]);
     source.has_value = false;
     if (source.step->shared->wanted) source.step->shared->stamp(ordinal).store(ordinal + 1, std::memory_order_release);
   }

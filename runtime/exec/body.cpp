@@ -19,6 +19,7 @@
 #include "exec/run_options.h"
 #include "exec/settle.h"
 #include "exec/sink_latency.h"
+#include "exec/tap_point.h"
 #include "exec/under_way.h"
 #include "plan/memory.h"
 #include "plan/pace.h"
@@ -71,6 +72,17 @@ void repeat_inputs(BodyRun& step, BodyCall& body) {
 }
 
 // ---- a body that runs by itself
+
+// Shows what the body made, on the device's own time and by the addresses that bodies see: what follows on the device
+// has not begun, and the host may not read there.
+void show_to_taps(const BodyRun& step, const BodyCall& body) {
+  for (size_t o = 0; o < body.outputs.size(); ++o) {
+    const mr_output& made = body.outputs[o];
+    const bool is_there = made.state != MR_OUTPUT_SILENT;
+    if (TapPoint* const point = step.outputs[o]->tapped.load(std::memory_order_acquire)) [[unlikely]]
+      point->show(body.info, is_there ? made.value : nullptr, made.data);
+  }
+}
 
 // True if the body fires, now that presence is known.
 bool fires_now(BodyRun& step, BodyCall& body) {
@@ -180,6 +192,7 @@ void simulate_body(void* context) {
   end_body(step, body, status);
   if (body.failed) apply_on_error(step, body.info.index);
   repeat_inputs(step, body);
+  show_to_taps(step, body);
   for (size_t o = 0; o < body.outputs.size(); ++o)
     body.output_blocks[o]->present.store(body.outputs[o].state != MR_OUTPUT_SILENT, std::memory_order_relaxed);
 }

@@ -7,7 +7,7 @@
 //   short     of a handler  its median call is below kShortCallNs: only careful ticks read the clock around it
 //   tiny      of a handler  its median call is below kTinyCallNs: a row of such calls shares one look at the clock
 //   flat      of a step     plain and short, all inputs required, and nothing else has to be checked on each call
-//   careful   of a tick     it is timed, or a live change or a failure has to be looked at
+//   careful   of a tick     it is timed, or a tap, a live change or a failure has to be looked at
 //
 //   a flat step on a tick that is not careful    run_flat(); if an input is missing, it does nothing and advance() runs
 //   all others                                   advance(): waits for the inputs, then call() with all its checks

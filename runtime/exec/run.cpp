@@ -18,6 +18,7 @@
 #include "exec/run_options.h"
 #include "exec/run_state.h"
 #include "exec/seats.h"
+#include "exec/tap_point.h"
 #include "exec/threads.h"
 #include "exec/under_way.h"
 #include "exec/virtual_driver.h"
@@ -181,6 +182,10 @@ Report Run::report() const {
   report.duration_s = static_cast<double>(std::max<int64_t>(until_ns - threads_->begin_ns.load(), 0)) / 1e9;
   if (const Log* log = state_->options.log) report.log_lost = log->lost();
   return report;
+}
+
+std::shared_ptr<Tap> Run::tap(const std::string& output, const TapOptions& options) {
+  return make_tap(*state_, output, options);
 }
 
 std::unique_ptr<Counters> Run::counters() const { return std::make_unique<Counters>(*state_); }

@@ -41,8 +41,10 @@ namespace millrace::exec {
 
 class Counters;
 class RunState;
+class Tap;
 struct FailureRecord;
 struct RunOptions;
+struct TapOptions;
 
 // A call of process or finish that has not returned.
 struct CallUnderWay {
@@ -124,6 +126,9 @@ class Run {
   // The same as numbers without names, for a client that asks often (counters.h). The run outlives them. Any thread,
   // once start() has returned.
   std::unique_ptr<Counters> counters() const;
+  // Shows an output now and then (tap.h): "handler.port", or "handler" if it has one output. Any thread, once start()
+  // has returned. Throws Failure: MR0301, MR0302, MR0308, or MR0319 if the output cannot be shown.
+  std::shared_ptr<Tap> tap(const std::string& output, const TapOptions& options);
   // All calls that were recorded, with their times. Only after wait().
   TraceOfRun trace() const;
   // The same as JSON that Perfetto opens.

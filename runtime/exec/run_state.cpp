@@ -22,6 +22,7 @@
 #include "exec/sink_latency.h"
 #include "exec/source.h"
 #include "exec/stream_epochs.h"
+#include "exec/tap_point.h"
 #include "graph/graph.h"
 #include "observe/error_codes.h"
 #include "plan/domain.h"
@@ -53,6 +54,7 @@ RunState::RunState(const plan::Plan& the_plan, const graph::Graph& the_graph, pl
       own_options(std::make_unique<RunOptions>(the_options)),
       options(*own_options),
       devices(std::move(the_devices)),
+      tap_points(std::make_unique<TapPoints>()),
       wakeup(the_plan.threads),
       begin_ns_(the_options.begin_ns) {
   const plan::Plan& plan = planned.plan;
@@ -80,6 +82,7 @@ RunState::RunState(const plan::Plan& the_plan, const graph::Graph& the_graph, pl
 }
 
 RunState::~RunState() {
+  tap_points->leave_run(); // while all that clients may still ask for is there
   for (auto& lanes : lives) { // instances may outlive their run
     for (auto& life : lanes) {
       life->instance->on_log = nullptr;

@@ -38,6 +38,7 @@ struct FailureRecord;
 struct HandlerLife;
 struct HandlerRun;
 struct RunOptions;
+struct TapPoints;
 
 class RunState {
  public:
@@ -75,6 +76,8 @@ class RunState {
   std::vector<const device::Device*> followed;
   std::vector<device::Enqueuing*> enqueuing; // by domain index; null: bodies run there by themselves
   std::byte* empty_record = nullptr; // pinned, all zero: the record of an empty value, for kernels; null: not needed
+
+  const std::unique_ptr<TapPoints> tap_points; // any: outputs that somebody has tapped
 
   // built. Names what touched a device's memory from the host, before the process ends (4.10).
   std::unique_ptr<device::AccessGuard> access_guard;

@@ -101,7 +101,8 @@ bool begin_tick(SegmentRun& segment) {
   // A group's firings are counted, not their rows.
   const uint64_t nth = pace.group ? segment.ordinal / pace.plan->rows : segment.ordinal;
   segment.careful.store((nth & kTimedMask) == kTimedTick || run.any_failed.load(std::memory_order_relaxed) ||
-                            run.changes_admitted.load(std::memory_order_relaxed) != segment.changes_seen,
+                            run.changes_admitted.load(std::memory_order_relaxed) != segment.changes_seen ||
+                            pace.taps_armed.load(std::memory_order_relaxed) != 0,
                         std::memory_order_relaxed);
   if (segment.traced || segment.careful.load(std::memory_order_relaxed)) trace_begin(segment);
   return true;

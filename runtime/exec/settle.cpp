@@ -5,10 +5,14 @@
 #include <cstring>
 
 #include "exec/firing.h"
+#include "exec/tap_point.h"
 #include "plan/memory.h"
-#include "plan/pace.h"
 
 namespace millrace::exec {
+
+void show_to_taps(OutputRun& output, uint64_t ordinal, const Slot& slot) {
+  output.tapped.load(std::memory_order_acquire)->show(ordinal, slot);
+}
 
 Slot copy_of(const StepRun& step, size_t o, uint64_t ordinal, const mr_input& from) {
   memory::Block& block = step.outputs[o]->ring->take(ordinal);

@@ -1,5 +1,8 @@
 // Settles the slots of outputs. Every output of every step, on the host and on devices, becomes one of these
 // (semantics.md 2.1): a value; a value that a device may still leave out; nothing, with the reason.
+//
+// Slots of a handler's outputs are written by settle() and, on ticks that nobody looks at, by the fast way alone. So
+// settle() is where a tap sees a value: the step has returned, and neither a reader nor a writer in place has begun.
 #pragma once
 
 #include <cstdint>
@@ -9,6 +12,9 @@
 #include "exec/presence.h"
 
 namespace millrace::exec {
+
+// Copies the slot for taps that wait for a sample (tap_point.h). On the thread that settles it, before its stamp.
+void show_to_taps(OutputRun& output, uint64_t ordinal, const Slot& slot);
 
 inline Slot nothing(Cause cause) {
   Slot slot;
@@ -26,10 +32,15 @@ inline Slot awaited(memory::Block& block, const device::Fence& fence = {}) {
   return {block.record, block.data, &block, fence, true, Cause::silent};
 }
 
-inline Slot& settle(OutputRun& output, uint64_t ordinal, const Slot& slot) { return output.at(ordinal) = slot; }
+inline Slot& settle(OutputRun& output, uint64_t ordinal, const Slot& slot) {
+  Slot& settled = output.at(ordinal) = slot;
+  if (output.tapped.load(std::memory_order_relaxed)) [[unlikely]]
+    show_to_taps(output, ordinal, settled);
+  return settled;
+}
 
-// Settles a slot of a plain step. Such slots never carry a fence or an unknown presence, so those fields stay as they
-// are.
+// Settles a slot of a plain step on a tick that is not careful, so no tap looks. Such slots never carry a fence or an
+// unknown presence, so those fields stay as they are.
 inline void settle_plain(Slot& slot, const Slot& made) {
   slot.value = made.value;
   slot.data = made.data;

@@ -104,6 +104,7 @@ struct OutputRun {
   bool in_host_memory = true; // threads of the host may touch its bytes
   bool guarded = false;       // bytes that no handler may write follow its blocks (guard_bytes.h)
   uint32_t retain = 0;
+  std::atomic<class TapPoint*> tapped{nullptr}; // any, once: shows what it holds (tap_point.h); null: nobody asks
   Slot& at(uint64_t ordinal) { return cells[ordinal & mask].slot; }
 };
 
@@ -212,6 +213,7 @@ struct PaceRun {
   ChannelRun* feed = nullptr;
   std::vector<FeedRun> feeds; // far
   Cluster* cluster = nullptr;
+  std::atomic<uint32_t> taps_armed{0}; // any: taps of its outputs that wait for a sample; ticks are careful meanwhile
 
   // head
   alignas(64) std::atomic<uint64_t> admitted{0}; // lines of their own: others look at them all the time
@@ -298,7 +300,7 @@ struct SegmentRun {
   std::array<uint32_t, kTinyCallsMax> tiny_steps{};
 
   // claimer, and cut
-  std::atomic<bool> careful{false}; // this tick is timed, or changes or a failure must be minded: no fast way
+  std::atomic<bool> careful{false}; // this tick is timed or tapped, or changes or a failure must be minded: no fast way
   size_t changes_seen = 0;
 
   Histogram latencies;   // measured ticks that this segment was the last to end

@@ -11,6 +11,7 @@
 #include "device/pinned_ranges.h"
 #include "device/sim/sim.h"
 #include "device/timeline.h"
+#include "endless_run.h"
 #include "exec/run.h"
 #include "observe/report.h"
 #include "plan/compile.h"
@@ -193,6 +194,24 @@ Ran Compiled::run() {
 }
 
 Ran run(Pipeline pipeline, const Setup& setup) { return Compiled(std::move(pipeline), setup).run(); }
+
+struct EndlessRun::Parts {
+  explicit Parts(const std::string& one_line) : compiled(Pipeline(one_line), {}) {}
+  Compiled compiled;
+};
+
+EndlessRun::EndlessRun(const std::string& one_line) : parts_(std::make_unique<Parts>(one_line)) {
+  parts_->compiled.live().start();
+}
+
+EndlessRun::~EndlessRun() {
+  parts_->compiled.live().stop();
+  parts_->compiled.wait();
+}
+
+std::shared_ptr<exec::Tap> EndlessRun::tap(const std::string& output, const exec::TapOptions& options) {
+  return parts_->compiled.live().tap(output, options);
+}
 
 int code_of(Pipeline pipeline, const Setup& setup) {
   try {

@@ -1,5 +1,5 @@
 // A steady tick under `free` allocates nothing, locks nothing and calls nothing of the system (design.md §8), also
-// where a handler speaks on every tick and its words are logged.
+// where a handler speaks on every tick and its words are logged, and where an output is shown to a tap.
 //
 // How it is counted. The run is made and driven in a forked child, so that nothing of it stays in the test program. The
 // chain's source tells when the steady part begins and ends. Between the two,
@@ -31,6 +31,7 @@
 #include "device/cpu/cpu_device.h"
 #include "exec/run.h"
 #include "exec/run_options.h"
+#include "exec/tap.h"
 #include "graph/unfold.h"
 #include "observe/log.h"
 #include "observe/report.h"
@@ -68,6 +69,7 @@ struct Findings {
   bool steady_reached, ended;
   std::atomic<uint64_t> logged; // records that reached the application
   uint64_t logged_before, lost; // when the steady part began, when it ended
+  std::atomic<uint64_t> shown;  // samples of the steady part
 };
 Findings* findings = nullptr;
 Log* steady_log = nullptr; // of the child that has one
@@ -196,7 +198,20 @@ handlers:
                                          "steady.yaml"));
 }
 
-enum class Steady { chain, chain_that_logs, group };
+enum class Steady { chain, chain_that_logs, tapped_chain, group };
+
+// Asks for one sample after the other, on a thread of its own.
+void look_on(const std::shared_ptr<exec::Tap>& tap) {
+  std::thread([tap] {
+    for (;;) {
+      tap->arm();
+      if (!tap->take())
+        std::this_thread::yield();
+      else if (findings->steady_reached)
+        ++findings->shown;
+    }
+  }).detach();
+}
 
 [[noreturn]] void run_child(Steady what) {
   const bool logs = what == Steady::chain_that_logs;
@@ -217,6 +232,7 @@ enum class Steady { chain, chain_that_logs, group };
   exec::RunOptions options;
   options.log = log.get();
   exec::Run run(plan, graph, prepared.handlers, {&cpu}, options);
+  if (what == Steady::tapped_chain) look_on(run.tap("h6.out", {}));
   run.start();
   run.wait();
   _exit(78); // the source leaves before that
@@ -245,6 +261,7 @@ void check_steady(Steady what) {
     CHECK(findings->locks > 0); // its collector has a lock, which nobody else holds
   else
     CHECK(findings->locks == 0);
+  if (what == Steady::tapped_chain) CHECK(findings->shown > 0);
   if (what == Steady::chain_that_logs) CHECK(findings->logged + findings->lost > findings->logged_before);
   munmap(shared, sizeof(Findings));
 }
@@ -257,6 +274,10 @@ TEST_CASE("3.2: 0 allocations, 0 locks, 0 system calls in a steady tick of a cha
 
 TEST_CASE("3.2: nor in one where a handler speaks on every tick and the log takes it") {
   check_steady(Steady::chain_that_logs);
+}
+
+TEST_CASE("3.2: nor in one of which an output is shown to a tap that is always armed") {
+  check_steady(Steady::tapped_chain);
 }
 
 TEST_CASE("3.2: 0 allocations and 0 system calls in steady ticks of two streams that give items to a group") {
