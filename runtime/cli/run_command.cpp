@@ -436,6 +436,11 @@ class LiveRun {
       if (!now) return nullptr;
       return {now->counters().release(), [now](exec::Counters* counters) { delete counters; }};
     };
+    run.tap = [this](const std::string& output, const exec::TapOptions& options) {
+      const std::shared_ptr<exec::Run> now = running();
+      if (!now) refuse_unplanned();
+      return now->tap(output, options);
+    };
     run.state = [this] {
       const std::lock_guard lock(mutex_);
       return stopped_ ? "drains" : run_ ? "runs" : "starts";

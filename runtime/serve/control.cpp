@@ -14,6 +14,7 @@
 #include "observe/report.h"
 #include "serve/events.h"
 #include "serve/message.h"
+#include "serve/taps.h"
 
 namespace millrace::serve {
 
@@ -92,6 +93,9 @@ const Control::Method* Control::find(const std::string& name) {
       {"describe", false, true, &Control::describe, {}},
       {"get", false, true, &Control::get, {"handler"}},
       {"subscribe", false, true, &Control::subscribe, {"topics", "hz"}},
+      {"tap", false, true, &Control::tap, {"output", "width", "hz"}},
+      {"untap", false, true, &Control::untap, {"tap"}},
+      {"ack", false, true, &Control::acknowledge, {"tap"}},
       {"set", true, true, &Control::set, {"changes"}},
       {"stop", true, false, &Control::stop, {}},
       {"streams.list", false, true, &Control::list_streams, {}},
@@ -173,6 +177,11 @@ graph::Stream stream_of(const Request& request) {
   return stream;
 }
 
+ClientTaps& taps_of(const Control::Client& client) {
+  if (!client.taps) throw Refused(RpcCode::bad_params, "this client has no taps", "/params/tap");
+  return *client.taps;
+}
+
 EventSources sources_of(const SteeredRun& run) {
   EventSources sources;
   sources.counters = run.counters;
@@ -209,6 +218,12 @@ std::vector<std::string> Control::events(Client& client, int64_t now_ms) {
   } catch (const ordered_json::exception&) { // a text of the run that cannot be told
     return {};
   }
+}
+
+int64_t Control::samples_due_ms(const Client& client) { return client.taps ? client.taps->due_ms() : INT64_MAX; }
+
+std::optional<Sample> Control::sample(Client& client, int64_t now_ms) {
+  return client.taps ? client.taps->take(now_ms) : std::nullopt;
 }
 
 Control::Answer Control::take(Client& client, std::string_view message, const Later& later) {
@@ -276,6 +291,22 @@ void Control::get(Call& call) {
 }
 
 void Control::subscribe(Call& call) { call.client.subscription = events_->subscribe(call.request, call.result); }
+
+void Control::tap(Call& call) {
+  if (!run_.tap) throw Refused(RpcCode::refused, "this run does not show its outputs");
+  if (!call.client.taps) call.client.taps = std::make_shared<ClientTaps>();
+  call.client.taps->add(call.request, run_.tap, call.client.wake, call.result);
+}
+
+void Control::untap(Call& call) {
+  taps_of(call.client).remove(call.request);
+  call.result = ordered_json::object();
+}
+
+void Control::acknowledge(Call& call) {
+  taps_of(call.client).acknowledge(call.request);
+  call.result = ordered_json::object();
+}
 
 // The request waits from now on, under the number that `ask` is given; it does not wait for what `ask` refuses.
 template <class Ask>

@@ -7,6 +7,8 @@
 //                            does, without offers, manual and example
 //   get {handler}            the parameters of all handlers of this process or of one, with their values now
 //   subscribe {topics, hz}   events from now on (events.h), hz times a second at most; no topics: no more of them
+//   tap {output, width, hz}  what an output holds, from now on (taps.h); untap {tap} ends that, and ack {tap} asks for
+//                            the next sample
 //   set {changes}            live parameters, as {"blur.sigma": 4}; the tick of each clock from which they count, and
 //                            the clocks that have ended, and the nodes that are away
 //   stop                     sources end and the run drains, as after a first signal
@@ -35,15 +37,19 @@ struct StreamReport;
 }
 namespace millrace::exec {
 class Counters;
-}
+class Tap;
+struct TapOptions;
+} // namespace millrace::exec
 namespace millrace::graph {
 struct Stream;
 }
 
 namespace millrace::serve {
 
+class ClientTaps;
 class Events;
 class LogTail;
+struct Sample;
 struct Subscription;
 
 // The end of a request for changes.
@@ -75,6 +81,8 @@ struct SteeredRun {
   std::function<std::shared_ptr<exec::Counters>()> counters;
   std::function<std::string()> state;
   std::shared_ptr<LogTail> log;
+  // As exec::Run::tap(). Throws Failure: MR0316 while there is no run. Null: it is refused.
+  std::function<std::shared_ptr<exec::Tap>(const std::string& output, const exec::TapOptions&)> tap;
   // Returns at once, also if the run ends already.
   std::function<void()> stop;
 };
@@ -96,6 +104,10 @@ class Control {
     std::string name;                             // as it said; "": it said none
     std::string no_place;                         // why it may say hello and stop alone; "": it may say anything
     std::shared_ptr<Subscription> subscription{}; // null: it gets no events
+    std::shared_ptr<ClientTaps> taps{};           // null: it has tapped nothing
+    // Set by the transport before it takes a message: makes it look whether a sample is due. Threads of the run call
+    // it, under a lock, while the client has taps: it must not wait. Null: the transport looks by itself.
+    std::function<void()> wake{};
   };
   // Takes an answer that was not known at once. Any thread, also one of the run: it must not wait.
   using Later = std::function<void(const std::string& line)>;
@@ -109,6 +121,11 @@ class Control {
   static int64_t events_due_ms(const Client& client);
   // Lines of events, without their ends, for a client that reads. As take().
   std::vector<std::string> events(Client& client, int64_t now_ms);
+
+  // As events_due_ms(), for samples; 0: there is one. Else it may be due earlier once `wake` is called.
+  static int64_t samples_due_ms(const Client& client);
+  // The next sample for a client that reads; nothing if there is none. As take().
+  static std::optional<Sample> sample(Client& client, int64_t now_ms);
 
   // The run goes, and another one may come: no events tell of it any more.
   void forget_run();
@@ -124,6 +141,9 @@ class Control {
   void describe(Call& call);
   void get(Call& call);
   void subscribe(Call& call);
+  void tap(Call& call);
+  void untap(Call& call);
+  void acknowledge(Call& call);
   void set(Call& call);
   void stop(Call& call);
   void list_streams(Call& call);

@@ -26,6 +26,7 @@
 #include "serve/lines.h"
 #include "serve/message.h"
 #include "serve/run_folder.h"
+#include "serve/taps.h"
 
 namespace millrace::serve {
 
@@ -65,14 +66,16 @@ class Mailbox {
       const std::lock_guard lock(mutex_);
       letters_.push_back({client, line});
     }
-    ::eventfd_write(wake_.number(), 1);
+    ring();
   }
+  // Makes the thread look what is due.
+  void ring() { ::eventfd_write(wake_.number(), 1); }
   void end() {
     {
       const std::lock_guard lock(mutex_);
       ends_ = true;
     }
-    ::eventfd_write(wake_.number(), 1);
+    ring();
   }
   // False: it is to end, and no further letters count.
   bool take(std::vector<Letter>& letters) {
@@ -102,8 +105,10 @@ struct Connection {
 
   bool has_room() const { return waiting.size() < kWaitingBytesMax; }
   int64_t events_due_ms() const { return Control::events_due_ms(client); }
-  // It has subscribed, and has read all that came before.
-  bool takes_events() const { return !dismissed && waiting.empty() && events_due_ms() < INT64_MAX; }
+  // When it is to be told something that it has asked for; never, as long as it has not read all that came before.
+  int64_t told_due_ms() const {
+    return dismissed || !waiting.empty() ? INT64_MAX : std::min(events_due_ms(), Control::samples_due_ms(client));
+  }
   bool reads() const { return !dismissed && !said_all && !has_more && has_room(); }
   // Sends as much as the client takes at once. False: it is gone.
   bool send() {
@@ -156,7 +161,7 @@ class ControlSocket::Thread {
   void accept_one();
   void dismiss(uint64_t client, const std::string& sentence);
   void dismiss_overdue();
-  void send_events();
+  void tell();
   void sweep();
   bool send(Connection& connection);                // false: the client is gone
   bool serve(Connection& connection, short events); // false: it is over
@@ -186,14 +191,15 @@ void ControlSocket::Thread::run() {
   }
 }
 
-// For the kernel: until an arrival has been silent for too long, accept is tried again, or events are due; -1: for
-// ever.
+// For the kernel: until an arrival has been silent for too long, accept is tried again, or a client is to be told
+// something; -1: for ever.
 int ControlSocket::Thread::patience_ms() const {
   const int64_t now_ms = now_ms_();
   const auto least = [](int64_t a, int64_t b) { return a < 0 || b < 0 ? std::max(a, b) : std::min(a, b); };
   int64_t patience_ms = least(places_.until_overdue_ms(now_ms), accepts_ ? -1 : kAcceptAgainMs);
   for (const Connection& one : connections_)
-    if (one.takes_events()) patience_ms = least(patience_ms, std::max<int64_t>(one.events_due_ms() - now_ms, 0));
+    if (one.told_due_ms() < INT64_MAX)
+      patience_ms = least(patience_ms, std::max<int64_t>(one.told_due_ms() - now_ms, 0));
   return static_cast<int>(patience_ms);
 }
 
@@ -223,7 +229,7 @@ void ControlSocket::Thread::loop() {
       // One at a time: those that have come are read before they make way for others.
       if (watched[1].revents) accept_one();
     }
-    send_events();
+    tell();
     dismiss_overdue(); // all that they have said by now was read above
     sweep();
   }
@@ -249,6 +255,7 @@ void ControlSocket::Thread::accept_one() {
   if (!is_same_user(socket)) return; // closes it
   const uint64_t number = ++last_number_;
   connections_.emplace_back(number, std::move(socket));
+  connections_.back().client.wake = [mailbox = mailbox_] { mailbox->ring(); };
   if (const std::optional<uint64_t> crowded_out = places_.come(number, now_ms_()))
     dismiss(*crowded_out, "more than " + std::to_string(limits_.arrivals) + " clients have come that have no place");
 }
@@ -276,12 +283,16 @@ void ControlSocket::Thread::dismiss_overdue() {
   }
 }
 
-void ControlSocket::Thread::send_events() {
+// Sends events that are due, and one sample: the next goes once the client has read this one.
+void ControlSocket::Thread::tell() {
   const int64_t now_ms = now_ms_();
   for (Connection& one : connections_) {
-    if (!one.takes_events() || one.events_due_ms() > now_ms) continue;
+    if (one.told_due_ms() > now_ms) continue;
     try {
-      for (const std::string& line : control_.events(one.client, now_ms)) one.waiting += line + "\n";
+      if (one.events_due_ms() <= now_ms)
+        for (const std::string& line : control_.events(one.client, now_ms)) one.waiting += line + "\n";
+      if (const std::optional<Sample> sample = Control::sample(one.client, now_ms))
+        one.waiting += sample_line(*sample) + "\n";
       if (!send(one)) one.dismissed = true;
     } catch (const std::bad_alloc&) { // as serve() has it
       one.dismissed = true;

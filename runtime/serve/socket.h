@@ -3,7 +3,8 @@
 // One thread serves all clients. It sleeps in the kernel while none of them says anything, so it costs a run nothing.
 // Only processes of the same user are served. Everything that a client may do is bounded: its messages, the number of
 // clients, the time for which it is silent (client_places.h), and the text that waits for it. A client that does not
-// read is not read from either, once kWaitingBytesMax wait for it. Clients take turns of kMessagesATurn messages.
+// read is not read from either, once kWaitingBytesMax wait for it, or one sample of a tap, which may be longer. Clients
+// take turns of kMessagesATurn messages.
 #pragma once
 
 #include <cstddef>

@@ -308,9 +308,10 @@ TEST_CASE("A method that is not there is refused with what there is and what is 
   const ordered_json answer = steered.ask("helo", {{"protocol", 1}});
   CHECK(code_and_place(answer) == "-32601 /method");
   CHECK(answer["error"]["data"]["nearest"] == "hello");
-  CHECK(answer["error"]["message"] ==
-        "there is no such method; there are: hello, get, set, stop, describe, subscribe, streams.list, streams.add, "
-        "streams.remove");
+  CHECK(
+      answer["error"]["message"] ==
+      "there is no such method; there are: hello, get, set, tap, ack, stop, untap, describe, subscribe, streams.list, "
+      "streams.add, streams.remove");
 }
 
 TEST_CASE("A request without an id is not answered, whatever comes of it") {

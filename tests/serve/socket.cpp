@@ -18,11 +18,13 @@
 #include <thread>
 #include <utility>
 
+#include "exec/tap.h"
 #include "net/system/local.h"
 #include "observe/error.h"
 #include "serve/client.h"
 #include "serve/message.h"
 #include "serve/run_folder.h"
+#include "tests/exec/endless_run.h"
 #include "tests/folder.h"
 #include "tests/part.h"
 #include "tests/seed.h"
@@ -51,6 +53,7 @@ struct Served {
   std::atomic<int64_t> now_ms{1'000'000};
   std::atomic<int> states{0}; // how often it was asked for its state, which is a number and so many letters
   size_t state_letters = 0;
+  test::EndlessRun* tapped = nullptr;
   Control control{run()};
   std::unique_ptr<ControlSocket> socket = open();
 
@@ -68,6 +71,9 @@ struct Served {
     run.stop = [this] {
       ++stops;
       on_stop();
+    };
+    run.tap = [this](const std::string& output, const exec::TapOptions& options) {
+      return tapped->tap(output, options);
     };
     return run;
   }
@@ -392,6 +398,39 @@ TEST_CASE("A client that has subscribed and says no more goes on getting events"
     CHECK(client.answer()["params"]["state"] == number);
     served.now_ms += 50;
   }
+}
+
+TEST_CASE("A client that taps an output gets a sample, and the next one once it has acknowledged that") {
+  test::EndlessRun run("t.count name=source count=0 ! t.sink name=sink log=seen");
+  Served served;
+  served.tapped = &run;
+  Wire client(served);
+  client.ask(kHello);
+  CHECK(client.ask(
+            R"({"jsonrpc":"2.0","id":4,"method":"tap","params":{"output":"sourc"}})")["error"]["data"]["nearest"] ==
+        "source");
+  CHECK(client.ask(
+            R"({"jsonrpc":"2.0","id":4,"method":"tap","params":{"output":"source.out","hz":20}})")["result"]["tap"] ==
+        1);
+  uint64_t last = 0;
+  for (int n = 0; n < 5; ++n) {
+    const ordered_json sample = client.answer();
+    REQUIRE(sample["method"] == "tap");
+    const ordered_json& params = sample["params"];
+    CHECK(params["tap"] == 1);
+    CHECK(params["kind"] == "tensor");
+    const uint64_t tick = params["tick"];
+    CHECK(params["data"]["mean"] == static_cast<double>(tick));
+    CHECK((n == 0 || tick > last));
+    last = tick;
+    // Nothing comes before that, and then it comes, because its time is over.
+    CHECK(client.ask(R"({"jsonrpc":"2.0","id":5,"method":"get"})").contains("error"));
+    served.now_ms += 50;
+    client.send(R"({"jsonrpc":"2.0","method":"ack","params":{"tap":1}})"
+                "\n");
+  }
+  CHECK(client.answer()["method"] == "tap");
+  CHECK(client.ask(R"({"jsonrpc":"2.0","id":6,"method":"untap","params":{"tap":1}})").contains("result"));
 }
 
 TEST_CASE("A client that sends much at once does not keep the others waiting") {
