@@ -27,7 +27,9 @@ export class Preview {
                                    'aria-pressed': 'false', onclick: () => this.resize()}, 'large');
     const close = element('button', {type: 'button', className: 'close', 'aria-label': 'close this preview',
                                      onclick: () => this.close()}, '×');
-    this.body = element('div', {className: 'preview-body'}, element('p', {className: 'note'}, 'waiting for a value …'));
+    const isRead = this.box.outputs.some(({name}) => name === this.port);
+    const words = isRead ? 'waiting for a value …' : 'waiting for a value; nobody reads this output, so it may stay empty …';
+    this.body = element('div', {className: 'preview-body'}, element('p', {className: 'note'}, words));
     this.tickText = element('span', {className: 'preview-tick number'});
     this.words = element('span', {className: 'preview-words'});
     this.age = element('span', {className: 'preview-age number'});
