@@ -82,7 +82,7 @@ RunState::RunState(const plan::Plan& the_plan, const graph::Graph& the_graph, pl
 }
 
 RunState::~RunState() {
-  tap_points->leave_run(); // while all that clients may still ask for is there
+  tap_points->leave_run();    // while all that clients may still ask for is there
   for (auto& lanes : lives) { // instances may outlive their run
     for (auto& life : lanes) {
       life->instance->on_log = nullptr;

@@ -1,11 +1,13 @@
 // Lets pages in and carries their messages; see page_channel.h.
 #include "serve/page_channel.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "observe/error.h"
 #include "observe/error_codes.h"
 #include "serve/message.h"
+#include "serve/taps.h"
 #include "serve/web.h"
 
 namespace millrace::serve {
@@ -25,7 +27,9 @@ bool is_token(std::string_view given, std::string_view token) {
 } // namespace
 
 PageChannel::PageChannel(Pages& pages, Control& control, http::Peer& peer)
-    : pages_(pages), control_(control), peer_(peer), then_(peer.then()) {}
+    : pages_(pages), control_(control), peer_(peer), then_(peer.then()) {
+  client_.wake = [then = then_] { then([] {}); }; // the server's thread looks what is due
+}
 
 PageChannel::~PageChannel() {
   if (is_admitted_) --pages_.admitted;
@@ -38,10 +42,15 @@ void PageChannel::take(std::string_view message) {
                     [this, then = then_](const std::string& line) { then([this, line] { peer_.send(line); }); }));
 }
 
-int64_t PageChannel::due_ms() const { return Control::events_due_ms(client_); }
+int64_t PageChannel::due_ms() const {
+  return std::min(Control::events_due_ms(client_), Control::samples_due_ms(client_));
+}
 
+// One sample: the next goes once the page has read this one.
 void PageChannel::give(int64_t now_ms) {
-  for (std::string& line : control_.events(client_, now_ms)) peer_.send(std::move(line));
+  if (Control::events_due_ms(client_) <= now_ms)
+    for (std::string& line : control_.events(client_, now_ms)) peer_.send(std::move(line));
+  if (const std::optional<Sample> sample = Control::sample(client_, now_ms)) peer_.send_bytes(sample_bytes(*sample));
 }
 
 void PageChannel::say(const Control::Answer& answer) {

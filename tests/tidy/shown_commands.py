@@ -118,7 +118,8 @@ def as_run(command):
     """The command, with an end if it has none; one that configures builds from the tree, into the page's own folder."""
     if command.startswith("cmake --preset "):
         return f"{command} -S {ROOT} -B configured"
-    endless = "millrace run" in command and "test.pattern" in command and not re.search(r"--ticks|count=", command)
+    runs, bounded = "millrace run" in command, re.search(r"--ticks|count=[1-9]", command)
+    endless = runs and not bounded and ("test.pattern" in command or "pattern.count=0" in command)
     return f"{command} --ticks {PICTURES}" if endless else command
 
 

@@ -12,6 +12,8 @@ import {Previews} from './previews.js';
 import {Values} from './values.js';
 
 const EVENTS_HZ = 5;
+const NOT_YET = 'MR0316'; // there is no plan as long as the nodes of a pipeline have not met
+const ASK_AGAIN_MS = 1000;
 const AGES_MS = 500; // a preview that stands still says so, also while the run is away
 const NOT_SHOWN = 'MR0319'; // outputs on GPUs and in recorded regions
 const TOPICS = ['counters', 'state', 'params', 'log'];
@@ -59,8 +61,15 @@ async function begin(welcome) {
     header.beginClocks(described.plan, columns.clocks);
     takeValues(await connection.call('get')); // after `subscribe`, so that no change is lost
     previews.restart();
+    notice.show({phase: 'ready'});
   } catch (refusal) {
-    if (connection.isReady) notice.show({phase: 'gone', words: 'The run does not tell about itself.', refusal});
+    if (!connection.isReady) return;
+    if (refusal.code === NOT_YET) {
+      notice.show({phase: 'connecting', words: 'The run has no plan yet. The page shows it once there is one.'});
+      setTimeout(() => connection.isReady && begin(welcome), ASK_AGAIN_MS);
+      return;
+    }
+    notice.show({phase: 'gone', words: 'The run does not tell about itself.', refusal});
   }
 }
 

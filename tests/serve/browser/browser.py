@@ -104,11 +104,11 @@ def missing():
 class Run:
     """A run under way with a page, and its Unix socket."""
 
-    def __init__(self, test, *arguments):
+    def __init__(self, test, *arguments, environment=None):
         folder = tempfile.TemporaryDirectory(prefix="mr-")
         test.addCleanup(folder.cleanup)
         self.folder = pathlib.Path(folder.name)
-        environment = {**os.environ, "XDG_RUNTIME_DIR": folder.name, "TMPDIR": folder.name, "MILLRACE_MACHINE": ""}
+        environment = {**os.environ, **(environment or {}), "XDG_RUNTIME_DIR": folder.name, "TMPDIR": folder.name, "MILLRACE_MACHINE": ""}
         self.process = subprocess.Popen([MILLRACE, "run", *map(str, arguments), "--web"], cwd=test.folder,
                                         env=environment, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
                                         stderr=subprocess.PIPE, text=True)
@@ -720,6 +720,40 @@ for (const one of others) {
         run.process.kill()
         self.await_(lambda: "it has probably ended" in self.text("#notice"))
         self.assertEqual(self.phase(), "away")
+
+    def test_a_page_that_is_opened_before_the_nodes_have_met_shows_the_graph_once_they_have(self):
+        pipeline = self.folder / "pair.yaml"
+        pipeline.write_text("version: 1\nclock: {mode: realtime, rate: 30}\nnodes: {edge: {}, gpu: {}}\nhandlers:\n"
+                            "  camera: {type: test.pattern, count: 0, node: edge}\n"
+                            "  blur: {type: image.blur, node: gpu, input: camera}\n"
+                            "  screen: {type: null.sink, node: edge, input: {from: blur, delivery: live}}\n")
+        with socket.socket() as free:
+            free.bind(("127.0.0.1", 0))
+            place = f"127.0.0.1:{free.getsockname()[1]}"
+        homes = {node: {"XDG_CONFIG_HOME": str(self.folder / node)} for node in ("edge", "gpu")}
+
+        def command(node, *words):
+            return subprocess.run([MILLRACE, *words], env=os.environ | homes[node], capture_output=True, text=True,
+                                  check=True).stdout.splitlines()[0]
+
+        for node, other in (("edge", "gpu"), ("gpu", "edge")):
+            command(node, "nodes", "add", other, command(other, "identity"))
+        run = Run(self, pipeline, "--node", "edge", "--listen", place, environment=homes["edge"])
+        self.open(run.link, is_ready=False)
+        self.await_(lambda: "no plan yet" in self.text("#notice"))
+        Run(self, pipeline, "--node", "gpu", "--coordinator", place, environment=homes["gpu"])
+        self.await_ready()
+        self.assertEqual(sorted(self.texts(".node .node-name")), ["blur", "camera", "screen"])
+
+    def test_the_readme_leads_to_a_page_with_a_moving_picture(self):
+        line = next(line for line in (ROOT / "README.md").read_text().splitlines() if line.endswith(" --web"))
+        words = line.split()
+        self.assertEqual(words[:2], ["build/millrace", "run"])
+        run = Run(self, ROOT / words[2], *words[3:-1])
+        self.open(run.link)
+        self.open_preview("waveform.video")
+        first = self.shown_tick("waveform.video")
+        self.await_(lambda: self.shown_tick("waveform.video") > first + 30)
 
     # ---- pictures of the guide
 
