@@ -254,7 +254,7 @@ std::string paths_text(const Report& report) {
 
 } // namespace
 
-std::string metrics_text(const serve::WebRefusals& refused) {
+std::string web_metrics_text(const serve::WebRefusals& refused) {
   Family family("millrace_web_refused_total", "counter", "Requests, connections and pages that --web has refused.");
   family.add_by_cause({}, {{"host", refused.host},
                            {"origin", refused.origin},

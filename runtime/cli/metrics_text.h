@@ -15,6 +15,6 @@ namespace millrace::cli {
 // Counters since the run began, quantiles over its whole time; seconds and bytes.
 std::string metrics_text(const Report& report);
 // Those of the run's page.
-std::string metrics_text(const serve::WebRefusals& refused);
+std::string web_metrics_text(const serve::WebRefusals& refused);
 
 } // namespace millrace::cli

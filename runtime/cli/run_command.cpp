@@ -211,7 +211,7 @@ class LiveRun {
     if (web_) open_pages();
   }
 
-  std::string web_metrics() const { return web_ ? metrics_text(web_->refusals()) : ""; }
+  std::string web_metrics() const { return web_ ? web_metrics_text(web_->refusals()) : ""; }
 
   // Called once the run is over: its clients are told so.
   void close_control() {

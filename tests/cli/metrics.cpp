@@ -3,6 +3,7 @@
 
 #include "cli/metrics_text.h"
 #include "observe/report.h"
+#include "serve/web.h"
 
 using namespace millrace;
 using namespace millrace::cli;
@@ -131,4 +132,15 @@ TEST_CASE("Two edges of the same names are one sample: a scrape may not have it 
   const std::string text = metrics_text(report);
   CHECK(has_line(text, "millrace_edge_delivered_total{from=\"a.out\",to=\"b.in\",policy=\"delay\"} 6"));
   CHECK(has_line(text, "millrace_edge_dropped_total{from=\"a.out\",to=\"b.in\",policy=\"delay\",cause=\"busy\"} 2"));
+}
+
+TEST_CASE("What the page's server has refused is counted by cause") {
+  serve::WebRefusals refused;
+  refused.origin = 3;
+  refused.no_place = 1;
+  const std::string text = web_metrics_text(refused);
+  CHECK(has_line(text, "# TYPE millrace_web_refused_total counter"));
+  CHECK(has_line(text, "millrace_web_refused_total{cause=\"origin\"} 3"));
+  CHECK(has_line(text, "millrace_web_refused_total{cause=\"no_place\"} 1"));
+  CHECK(has_line(text, "millrace_web_refused_total{cause=\"token\"} 0"));
 }
