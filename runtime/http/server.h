@@ -47,7 +47,7 @@ class Peer {
   virtual ~Peer() = default;
   virtual void send(std::string message) = 0; // as text
   virtual void send_bytes(std::string message) = 0;
-  // Once all that waits was sent; `reason` has at most 123 bytes. What comes meanwhile is not read.
+  // Once all that waits was sent. What comes meanwhile is not read. The peer gets 123 bytes of the reason.
   virtual void close(uint16_t code, std::string_view reason) = 0;
   // A function for any thread, also one that must not wait: the server's thread does `what` soon, if the peer is still
   // there.

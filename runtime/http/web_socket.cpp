@@ -3,6 +3,7 @@
 
 #include <utility> // first: Asio 1.74 uses std::exchange without including this
 
+#include <algorithm>
 #include <boost/asio/buffer.hpp>
 #include <boost/asio/post.hpp>
 #include <chrono>
@@ -19,6 +20,7 @@ using boost::system::error_code;
 constexpr std::chrono::seconds kFirstMessageWithin{5};
 // A peer that answers no ping for so long is gone.
 constexpr std::chrono::seconds kSilentMax{30};
+constexpr size_t kReasonBytesMax = 123; // RFC 6455, 5.5.1
 
 int64_t steady_ms() {
   return std::chrono::duration_cast<std::chrono::milliseconds>(std::chrono::steady_clock::now().time_since_epoch())
@@ -71,7 +73,9 @@ void WebSocket::leave(std::string_view reason) {
 
 void WebSocket::close(uint16_t code, std::string_view reason) {
   if (closes_ || is_gone_) return;
-  closes_.emplace(static_cast<websocket::close_code>(code), beast::string_view(reason.data(), reason.size()));
+  size_t size = std::min(reason.size(), kReasonBytesMax);
+  while (size > 0 && size < reason.size() && (reason[size] & 0xC0) == 0x80) --size; // no part of a character
+  closes_.emplace(static_cast<websocket::close_code>(code), beast::string_view(reason.data(), size));
   if (!is_called_) go_on();
 }
 

@@ -24,8 +24,8 @@ using millrace::test::upgrade_lines;
 
 namespace {
 
-// Says everything back. "big" is answered with a megabyte, "close" with an end, and "events" with a number each
-// millisecond from then on.
+// Says everything back. "big" is answered with a megabyte, "close" and "because REASON" with an end, and "events" with
+// a number each millisecond from then on.
 class Echo : public Channel {
  public:
   Echo(Peer& peer, std::atomic<int>& open, std::atomic<int>& taken) : peer_(peer), open_(open), taken_(taken) {
@@ -35,6 +35,7 @@ class Echo : public Channel {
   void take(std::string_view message) override {
     ++taken_;
     if (message == "big") return peer_.send_bytes(std::string(size_t{1} << 20, 'b'));
+    if (message.starts_with("because ")) return peer_.close(4321, message.substr(8));
     if (message == "close") return peer_.close(4321, "as it was asked");
     if (message == "events") due_ms_ = 0;
     peer_.send(std::string(message));
@@ -153,6 +154,18 @@ TEST_CASE("Messages are taken one after the other, and answers come in their ord
     CHECK(last.bytes == std::string("\x10\xe1", 2) + "as it was asked"); // 4321
   }
   CHECK(comes_true([&] { return served.open == 0; }));
+}
+
+TEST_CASE("A reason that is too long is cut to whole characters") {
+  const Served served;
+  for (const auto& [said, heard] : {std::pair{std::string(200, 'x'), std::string(123, 'x')},
+                                    {std::string(122, 'x') + "ä", std::string(122, 'x')},
+                                    {std::string(121, 'x') + "ä", std::string(121, 'x') + "ä"},
+                                    {std::string(), std::string()}}) {
+    TcpClient client = opened(served.port());
+    client.say_frame("because " + said);
+    CHECK(client.hear_frame().value_or(Frame{}).bytes.substr(2) == heard);
+  }
 }
 
 TEST_CASE("A peer that was told to go and stays makes way for another one") {

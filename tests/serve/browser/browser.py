@@ -470,6 +470,15 @@ handlers:
         said = self.text("[data-output='marker.video'] .refusal p")
         self.assertTrue(said.endswith(self.find(".port.refused").get_attribute("title")), said)
 
+    def test_an_output_within_a_region_of_a_device_says_not_yet(self):
+        run = Run(self, "test.pattern name=video width=64 height=48 ! image.blur name=blur device=sim:0 ! null.sink",
+                  "--devices", "cpu,sim:0", "--clock", "realtime", "--rate", 30)
+        self.open(run.link)
+        self.click("[data-name='blur'] .outputs[data-port='video']")
+        self.await_(lambda: "not shown yet" in self.text("[data-output='blur.video']"))
+        self.assertIn("MR0319", self.text("[data-output='blur.video']"))
+        self.assertIn("not shown yet", self.find("[data-name='blur'] .port.refused").get_attribute("title"))
+
     def test_several_previews_are_open_and_each_is_closed_by_its_port(self):
         self.open(Run(self, FIVE_HANDLERS, *ENDLESS, "--rate", 30).link)
         for output in ("pattern.video", "marker.video", "waveform.video"):
