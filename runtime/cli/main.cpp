@@ -205,14 +205,12 @@ class Commands {
           if (run_.web.empty()) run_.web = "127.0.0.1:0";
         },
         "show the running graph in a browser: prints a link to a page on this machine's loopback");
-    CLI::Option* const web_listen =
-        app.add_option("--web-listen", run_.web,
-                       "as --web, at another address; it is plain HTTP: 127.0.0.1:8080, :8080")
-            ->type_name("ADDR");
-    app.add_option("--web-host", run_.web_hosts,
-                   "with --web-listen: another name by which browsers may call this machine; may be given again")
+    app.add_option("--web-listen", run_.web, "as --web, at another address; it is plain HTTP: 127.0.0.1:8080, :8080")
+        ->type_name("ADDR");
+    app.add_option(
+           "--web-host", run_.web_hosts,
+           "with --web or --web-listen: another name by which browsers may call this machine; may be given again")
         ->type_name("NAME")
-        ->needs(web_listen)
         ->allow_extra_args(false);
     app.add_option("--control", run_.control, "off: `millrace set` and `stop` do not find this run; default: on")
         ->type_name("on|off")

@@ -200,6 +200,13 @@ class LiveRun {
 
   // Opens the page's port before anything runs, because its address may be refused. Throws Failure.
   void listen() {
+    if (command_.web.empty() && !command_.web_hosts.empty())
+      throw Failure(Error{code::bad_command_line,
+                          "--web-host names the machine of a page, and there is none",
+                          {},
+                          {"it goes with --web or --web-listen"},
+                          "",
+                          "--web --web-host " + command_.web_hosts[0]});
     if (!command_.web.empty()) web_.emplace(serve::WebOptions{command_.web, command_.web_hosts});
   }
 
@@ -355,7 +362,8 @@ class LiveRun {
   static LogSettings settings_of(const RunCommand& command, ProgressLine& progress,
                                  const std::shared_ptr<serve::LogTail>& tail) {
     LogSettings settings = log_settings(command);
-    if (command.control != "off") settings.on_record = [tail](const LogRecord& record) { tail->put(record); };
+    if (command.control != "off" || !command.web.empty())
+      settings.on_record = [tail](const LogRecord& record) { tail->put(record); };
     settings.record_level =
         std::min(settings.line_level, settings.line_level_of_handlers); // clients make nothing heard
     if (!settings.file.empty()) settings.record_level = std::min(settings.record_level, settings.file_level);

@@ -31,10 +31,13 @@ void Tap::arm() {
 
 std::optional<TapSample> Tap::take() {
   if (!has_taken()) return std::nullopt;
-  TapSample sample;
-  sample.tick = tick_;
-  sample.media_ns = media_ns_;
-  if (!is_empty_) pick_.show(sample);
+  std::optional<TapSample> sample;
+  if (point_->is_of(handler_)) { // else another stream has come meanwhile
+    sample.emplace();
+    sample->tick = tick_;
+    sample->media_ns = media_ns_;
+    if (!is_empty_) pick_.show(*sample);
+  }
   state_.store(State::idle, std::memory_order_release);
   return sample;
 }
@@ -92,10 +95,14 @@ void TapPoint::remove(Tap& tap) {
     pace_.taps_armed.fetch_sub(1, std::memory_order_relaxed);
 }
 
+bool TapPoint::is_of(const std::string& handler) {
+  const std::unique_lock held = lock();
+  return !run_ || name_now(*run_, run_->planned.plan.handlers[handler_]) == handler;
+}
+
 void TapPoint::arm(Tap& tap) {
   const std::unique_lock held = lock();
-  if (!run_) return;
-  if (name_now(*run_, run_->planned.plan.handlers[handler_]) != tap.handler_) return; // it is another stream's
+  if (!run_ || name_now(*run_, run_->planned.plan.handlers[handler_]) != tap.handler_) return;
   tap.armed_at_ns_ = run_->now_ns();
   tap.state_.store(Tap::State::armed, std::memory_order_relaxed);
   pace_.taps_armed.fetch_add(1, std::memory_order_relaxed);
@@ -120,6 +127,8 @@ uint32_t find_handler(const RunState& run, const std::string& name) {
   const plan::Plan& plan = run.planned.plan;
   std::vector<std::string> names;
   for (uint32_t h = 0; h < plan.handlers.size(); ++h) {
+    const uint32_t clock = plan.handlers[h].clock;
+    if (plan.clocks[clock].has_room && run.clocks[clock]->seat->vacant) continue; // its stream has gone
     names.push_back(name_now(run, plan.handlers[h]));
     if (names.back() == name) return h;
   }

@@ -46,8 +46,9 @@ class Tap {
   // A sample is wanted. Nothing happens if it is armed already, if a sample is there, and once the run is gone or the
   // output is another stream's.
   void arm();
-  // True if take() has a sample.
+  // True once a sample was taken.
   bool has_taken() const { return state_.load(std::memory_order_acquire) == State::taken; }
+  // Nothing: there is none, or it is of another stream, which has come in place of the tap's.
   std::optional<TapSample> take();
 
  private:

@@ -30,6 +30,8 @@ class TapPoint {
   void add(Tap& tap);
   void remove(Tap& tap);
   void arm(Tap& tap);
+  // False: its handler is another stream's now.
+  bool is_of(const std::string& handler);
   // The run goes, and the point stays for its taps.
   void leave_run();
 

@@ -93,9 +93,11 @@ class Server::Listener {
   }
 
  private:
+  // A connection may have been accepted, or the wait be over, just before the server closed its door.
   void accept() {
+    if (!acceptor_.is_open()) return;
     acceptor_.async_accept([this](error_code failed, Tcp::socket socket) {
-      if (failed == asio::error::operation_aborted) return;
+      if (!acceptor_.is_open()) return;
       if (failed) {
         again_.expires_after(kAcceptAgain);
         again_.async_wait([this](error_code stopped) {

@@ -14,6 +14,8 @@ using nlohmann::ordered_json;
 
 // The most of a client's own text that an error repeats.
 constexpr size_t kRepeatedBytesMax = 100;
+// A request has three levels. To copy or write one takes some hundred bytes of the stack for each.
+constexpr int kDepthMax = 32;
 
 std::string quoted(const std::string& text) { return "\"" + printable(text, kRepeatedBytesMax) + "\""; }
 
@@ -25,7 +27,11 @@ ordered_json envelope(const ordered_json& id) { return {{"jsonrpc", "2.0"}, {"id
 
 ordered_json parse(std::string_view line) {
   try {
-    return ordered_json::parse(line);
+    return ordered_json::parse(line, [](int depth, ordered_json::parse_event_t, const ordered_json&) {
+      if (depth > kDepthMax)
+        throw Refused(RpcCode::unreadable, "a message has at most " + std::to_string(kDepthMax) + " levels");
+      return true;
+    });
   } catch (const ordered_json::parse_error& failed) {
     throw Refused(RpcCode::unreadable, "the message is no JSON", "byte " + std::to_string(failed.byte));
   } catch (const ordered_json::out_of_range&) {
@@ -60,7 +66,7 @@ Refused::Refused(const Error& error)
 }
 
 void read_request(std::string_view line, Request& request) {
-  const ordered_json message = parse(line);
+  ordered_json message = parse(line);
   if (!message.is_object()) throw Refused(RpcCode::no_request, "a message is one JSON object");
   read_id(message, request);
   const auto version = message.find("jsonrpc");
@@ -73,7 +79,7 @@ void read_request(std::string_view line, Request& request) {
   const auto params = message.find("params");
   if (params != message.end()) {
     if (!params->is_object()) throw Refused(RpcCode::bad_params, "params is an object, by name", "/params");
-    request.params = *params;
+    request.params = std::move(*params);
   }
 }
 

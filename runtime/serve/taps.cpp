@@ -210,6 +210,10 @@ std::optional<Sample> ClientTaps::take(int64_t now_ms) {
   const auto ready = std::find_if(taps_.begin(), taps_.end(), [](const One& one) { return one.tap->has_taken(); });
   if (ready == taps_.end()) return std::nullopt;
   std::optional<exec::TapSample> sample = ready->tap->take();
+  if (!sample) {
+    ready->waits = false;
+    return std::nullopt;
+  }
   ready->is_sent = true;
   Sample taken{ready->number, std::move(*sample)};
   std::rotate(ready, ready + 1, taps_.end()); // the others have their turn first

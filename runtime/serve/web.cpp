@@ -46,7 +46,7 @@ std::string new_token() {
 }
 
 http::Reply file_at(const std::string& path) {
-  const std::string_view name = path == "/" ? "index.html" : std::string_view(path).substr(1);
+  const std::string_view name = path == "/" ? "index.html" : std::string_view(path).substr(path.starts_with('/'));
   for (const PageFile& file : page_files())
     if (file.name == name) return {200, std::string(file.bytes), std::string(content_type(name))};
   return {404, "there is no such file; the page is at /\n"};

@@ -97,9 +97,10 @@ inline const char* look_at_page(std::string_view lines) {
     if (peer.closed != 0 && peer.closed != kCloseNotAdmitted) return "a page that is not let in is told so";
     for (const std::string& line : peer.said)
       if (!nlohmann::json::accept(line)) return "each answer is JSON";
-    for (const std::string& line : peer.said)
-      if (line.find(fuzz::kWatchToken) != std::string::npos && all_said.find(fuzz::kWatchToken) == std::string::npos)
-        return "a token is not given away";
+    for (const std::string& token : {kSteerToken, fuzz::kWatchToken})
+      for (const std::string& line : peer.said)
+        if (line.find(token) != std::string::npos && all_said.find(token) == std::string::npos)
+          return "a token is not given away";
   }
   return pages.admitted == 0 ? nullptr : "a page that is gone leaves its place";
 }

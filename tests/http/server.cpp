@@ -54,7 +54,7 @@ class Echo : public Channel {
 };
 
 struct Served {
-  std::atomic<int> open{0}, taken{0};
+  std::atomic<int> open{0}, taken{0}, asked{0};
   std::mutex mutex;
   std::vector<Peer::Then> then; // of each peer, in the order in which they came
   Limits limits;
@@ -63,7 +63,10 @@ struct Served {
   explicit Served(const Limits& the_limits = {}) : limits(the_limits) {
     server = std::make_unique<Server>(Listen{"--listen", "127.0.0.1:0", {"cam.example"}, "--name"}, limits);
     Site site;
-    site.get = [](const std::string& path) { return path == "/" ? Reply{200, "hello\n"} : Reply{404, "there is /\n"}; };
+    site.get = [this](const std::string& path) {
+      ++asked;
+      return path == "/" ? Reply{200, "hello\n"} : Reply{404, "there is /\n"};
+    };
     site.headers = {{"X-Kept", "yes"}};
     site.channel_path = "/control";
     site.open = [this](Peer& peer) {
@@ -281,6 +284,26 @@ TEST_CASE("At its end a server tells every peer why") {
   CHECK(silent.hear_frame().value_or(Frame{}).opcode == 8);
   CHECK(waits.hear_all() == "");
   CHECK(served.open == 0);
+}
+
+TEST_CASE("A server ends while others dial without pause") {
+  for (int n = 0; n < 30; ++n) {
+    Served served({.connections = 4});
+    const uint16_t port = served.port();
+    std::atomic<bool> is_over{false};
+    std::vector<std::thread> diallers;
+    for (int d = 0; d < 2; ++d)
+      diallers.emplace_back([&] {
+        while (!is_over) {
+          TcpClient client(port);
+          client.say(request("/", "Host: localhost\r\n"));
+        }
+      });
+    CHECK(comes_true([&] { return served.asked > 20; }));
+    served.server->stop();
+    is_over = true;
+    for (std::thread& dialler : diallers) dialler.join();
+  }
 }
 
 TEST_CASE("Bytes that are no request and no frame are refused, and the next peer is served") {

@@ -30,7 +30,7 @@ const graph = new Graph(part('graph'), part('zoom'), {onNode: openPanel, onPort:
 const previews = new Previews(part('previews'), connection, showPreviewState);
 const panel = new NodePanel(part('panel'), {connection, values, changes: new Changes(connection),
                                             onPreview: openPreview, onClose: (box) => graph.leave(box)});
-let described = null;   // the answer to `describe`; a run's plan does not change
+let described = null;   // the answer to `describe`
 let newestCounters = null;
 
 connection.addEventListener('phase', ({detail}) => {
@@ -39,7 +39,10 @@ connection.addEventListener('phase', ({detail}) => {
   panel.showRole();
 });
 connection.addEventListener('ready', ({detail}) => begin(detail));
-connection.addEventListener('state', ({detail}) => header.showState(detail.state));
+connection.addEventListener('state', ({detail}) => {
+  header.showState(detail.state);
+  if (detail.state === 'starts') beginAnew();
+});
 connection.addEventListener('log', ({detail}) => log.add(detail));
 connection.addEventListener('params', ({detail}) => takeValues(detail.handlers));
 connection.addEventListener('counters', ({detail}) => {
@@ -59,6 +62,7 @@ async function begin(welcome) {
     const {columns} = await connection.call('subscribe', {topics: TOPICS, hz: EVENTS_HZ});
     counters.begin(described.plan, columns, graph.nodes);
     header.beginClocks(described.plan, columns.clocks);
+    values.forget();
     takeValues(await connection.call('get')); // after `subscribe`, so that no change is lost
     previews.restart();
     notice.show({phase: 'ready'});
@@ -71,6 +75,13 @@ async function begin(welcome) {
     }
     notice.show({phase: 'gone', words: 'The run does not tell about itself.', refusal});
   }
+}
+
+// Nodes that meet once more make another plan.
+function beginAnew() {
+  if (described === null) return;
+  described = null;
+  begin(connection.welcome);
 }
 
 function takeValues(handlers) {

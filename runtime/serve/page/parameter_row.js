@@ -143,18 +143,20 @@ export class ParameterRow {
   }
 
   updateReset() {
-    this.reset.disabled = !this.maySteer || this.usual === undefined || this.said?.value === this.usual;
+    const isExact = typeof this.usual !== 'number' || !Number.isInteger(this.usual) || Number.isSafeInteger(this.usual);
+    this.reset.disabled = !this.maySteer || this.usual === undefined || this.said?.value === this.usual || !isExact;
     const source = this.said?.declared === undefined ? 'its default' : 'as the pipeline declares it';
     this.reset.title = this.usual === undefined ? '' : `back to ${this.usual}, ${source}`;
   }
 }
 
-// A number where it is one. Other text goes to the run as it is, which says what is wrong with it.
+// A number where it is one that JavaScript has exactly. Other text goes to the run as it is, which reads it itself.
 function readText(text, type) {
   if (type === 'bool') return text === 'true';
   const isNumber = type === 'int' || type === 'float';
   const number = Number(text);
-  return isNumber && text.trim() !== '' && Number.isFinite(number) ? number : text;
+  const isExact = Number.isFinite(number) && (type !== 'int' || Number.isSafeInteger(number));
+  return isNumber && text.trim() !== '' && isExact ? number : text;
 }
 
 function rangeWords({type, min, max, unit}) {

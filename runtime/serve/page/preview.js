@@ -44,6 +44,8 @@ export class Preview {
     const choice = element('select', {'aria-label': 'stream', onchange: () => {
       this.output = this.root.dataset.output = choice.value;
       this.title.title = this.output;
+      this.view = null; // no picture of another stream under this one's name
+      this.body.replaceChildren(element('p', {className: 'note'}, 'waiting for a value …'));
       this.start();
     }}, ...this.outputs.map(({output, stream}) => element('option', {value: output}, stream)));
     return choice;

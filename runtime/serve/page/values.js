@@ -3,6 +3,8 @@
 export class Values {
   constructor() { this.byHandler = {}; }
 
+  forget() { this.byHandler = {}; }
+
   // `handlers`: as `get` and the event `params` give them.
   take(handlers) { Object.assign(this.byHandler, handlers); }
 
@@ -15,7 +17,8 @@ export class Values {
     const known = new Set(all);
     const later = Object.keys(this.byHandler).filter((name) => name.startsWith(`${template}@`) && !known.has(name));
     const isThere = (name) => name in this.byHandler;
-    return [...own.filter(isThere), ...later];
+    const there = [...own.filter(isThere), ...later];
+    return there.length ? there : own; // the run says why it cannot show them
   }
 
   of(handler) { return this.byHandler[handler]?.parameters ?? {}; }

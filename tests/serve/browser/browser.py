@@ -64,9 +64,12 @@ window.WebSocket = class extends Plain {
     const text = saysInstead.reduce((text, [from, to]) => text.replaceAll(from, to), said);
     if (text.includes('"set"')) ++sets;
     if (!text.includes('"ack"')) return super.send(text);
-    ++acks;
-    if (ackDelayMs === 0) super.send(text);
-    else if (ackDelayMs > 0) setTimeout(() => super.send(text), ackDelayMs);
+    const acknowledge = () => {
+      ++acks;
+      super.send(text);
+    };
+    if (ackDelayMs === 0) acknowledge();
+    else if (ackDelayMs > 0) setTimeout(acknowledge, ackDelayMs);
   }
 };
 """
