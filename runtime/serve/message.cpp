@@ -28,7 +28,7 @@ ordered_json envelope(const ordered_json& id) { return {{"jsonrpc", "2.0"}, {"id
 ordered_json parse(std::string_view line) {
   try {
     return ordered_json::parse(line, [](int depth, ordered_json::parse_event_t, const ordered_json&) {
-      if (depth > kDepthMax)
+      if (depth >= kDepthMax)
         throw Refused(RpcCode::unreadable, "a message has at most " + std::to_string(kDepthMax) + " levels");
       return true;
     });

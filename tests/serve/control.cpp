@@ -300,7 +300,12 @@ TEST_CASE("A message that is no request is answered with the place of its mistak
   CHECK(place(R"({"jsonrpc": "2.0", "id": 1})") == "-32600 /method");
   CHECK(place(R"({"jsonrpc": "2.0", "id": 1, "method": 1})") == "-32600 /method");
   CHECK(place(R"({"jsonrpc": "2.0", "id": 1, "method": "hello", "params": [1]})") == "-32602 /params");
-  CHECK(place(std::string(60'000, '[')) == "-32700 byte 60001");
+  CHECK(place(std::string(60'000, '[')) == "-32700 ");
+  const auto nested = [](size_t levels) { return std::string(levels, '[') + std::string(levels, ']'); };
+  const std::string request = R"({"jsonrpc": "2.0", "id": 1, "method": "none", "params": {"a": )";
+  CHECK(place(request + nested(30) + "}}") == "-32601 /method");
+  CHECK(place(request + nested(31) + "}}") == "-32700 ");
+  CHECK(place(request + nested(32'000) + "}}") == "-32700 ");
 }
 
 TEST_CASE("A method that is not there is refused with what there is and what is near") {
