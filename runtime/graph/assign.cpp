@@ -145,8 +145,8 @@ void apply_set(Graph& graph, const std::string& assignment) {
                         "--set blur.sigma=2"});
   const auto [name, stream] = read_instance_name(assignment.substr(0, dot));
   const std::string key = assignment.substr(dot + 1, equals - dot - 1), value = assignment.substr(equals + 1);
-  const auto found =
-      std::find_if(graph.handlers.begin(), graph.handlers.end(), [&](const Handler& h) { return h.name == name; });
+  const auto found = std::find_if(graph.handlers.begin(), graph.handlers.end(),
+                                  [&wanted = name](const Handler& h) { return h.name == wanted; });
   if (found == graph.handlers.end()) {
     std::vector<std::string> names;
     for (const Handler& handler : graph.handlers) names.push_back(handler.name);
