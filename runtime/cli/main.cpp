@@ -25,6 +25,7 @@
 #include "observe/error_codes.h"
 #include "observe/plain_numbers.h"
 #include "plan/probe.h"
+#include "serve/web.h"
 
 namespace millrace::cli {
 
@@ -202,7 +203,7 @@ class Commands {
     app.add_flag_callback(
         "--web",
         [this] {
-          if (run_.web.empty()) run_.web = "127.0.0.1:0";
+          if (run_.web.empty()) run_.web = serve::kWebAddress;
         },
         "show the running graph in a browser: prints a link to a page on this machine's loopback");
     app.add_option("--web-listen", run_.web, "as --web, at another address; it is plain HTTP: 127.0.0.1:8080, :8080")

@@ -73,8 +73,8 @@ void repeat_inputs(BodyRun& step, BodyCall& body) {
 
 // ---- a body that runs by itself
 
-// Shows what the body made, on the device's own time and by the addresses that bodies see: what follows on the device
-// has not begun, and the host may not read there.
+// Shows the body's outputs to taps. It runs on the device's time, before anything later on the stream. It reads by the
+// addresses that bodies see, since the host may not read there.
 void show_to_taps(const BodyRun& step, const BodyCall& body) {
   for (size_t o = 0; o < body.outputs.size(); ++o) {
     const mr_output& made = body.outputs[o];

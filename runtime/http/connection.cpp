@@ -7,6 +7,8 @@
 #include <chrono>
 
 #include "http/web_socket.h"
+#include "observe/error.h"
+#include "observe/error_codes.h"
 
 namespace millrace::http {
 
@@ -31,6 +33,8 @@ std::string path_of(const Request& request) {
   const auto target = request.target();
   return std::string(target.substr(0, target.find('?')));
 }
+
+std::string elsewhere() { return format_code(code::request_from_elsewhere); }
 
 } // namespace
 
@@ -77,14 +81,14 @@ std::optional<Reply> Connection::refusal(const Request& request) const {
   }
   if (count == 1 && !room_->hosts.answers(host)) {
     ++room_->refused.host;
-    return Reply{kMisdirected, "MR0123: this server is not known by that name; `millrace run " +
+    return Reply{kMisdirected, elsewhere() + ": this server is not known by that name; `millrace run " +
                                    room_->listen.names_option + " NAME` gives it a name\n"};
   }
   // The host was found above, so a page of that origin is one that this server gave.
   if (beast::websocket::is_upgrade(request) &&
       (request.count(field::origin) != 1 || value_of(request, field::origin) != "http://" + std::string(host))) {
     ++room_->refused.origin;
-    return Reply{kForbidden, "MR0123: only a page of this server may open a connection that stays\n"};
+    return Reply{kForbidden, elsewhere() + ": only a page of this server may open a connection that stays\n"};
   }
   return std::nullopt;
 }

@@ -8,6 +8,8 @@
 #include <boost/asio/post.hpp>
 #include <chrono>
 
+#include "observe/steady_ms.h"
+
 namespace millrace::http {
 
 namespace {
@@ -21,11 +23,6 @@ constexpr std::chrono::seconds kFirstMessageWithin{5};
 // A peer that answers no ping for so long is gone.
 constexpr std::chrono::seconds kSilentMax{30};
 constexpr size_t kReasonBytesMax = 123; // RFC 6455, 5.5.1
-
-int64_t steady_ms() {
-  return std::chrono::duration_cast<std::chrono::milliseconds>(std::chrono::steady_clock::now().time_since_epoch())
-      .count();
-}
 
 } // namespace
 

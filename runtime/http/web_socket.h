@@ -1,11 +1,9 @@
 // A connection that stays: a WebSocket with an outbox, between its peer and its channel.
 //
-//               message, due, then()                          close(), server stops
-//   opens ----------------------------> open (reads, writes) -----------------------> closes (writes what waits) -->
-//   gone
-//     |   no first message in time        |   the peer goes, or breaks the protocol
-//     +-----------------------------------+------------------------------------------------------------------------>
-//     gone
+//              message, due, then()                 close(), server stops
+//   opens ------------------------> open (reads, writes) -------------> closes (writes what waits) ---> gone
+//     |   no first message in time    |   the peer goes, or breaks the protocol                           ^
+//     +-------------------------------+-------------------------------------------------------------------+
 #pragma once
 
 #include <boost/asio/steady_timer.hpp>

@@ -17,6 +17,7 @@
 #include "observe/error.h"
 #include "observe/error_codes.h"
 #include "observe/printable.h"
+#include "observe/steady_ms.h"
 #include "serve/message.h"
 
 namespace millrace::serve {
@@ -32,18 +33,13 @@ constexpr std::chrono::milliseconds kAgainAfter{50};
 // The least that the last try waits for its answer.
 constexpr int64_t kTryMs = 500;
 
-int64_t now_ms() {
-  return std::chrono::duration_cast<std::chrono::milliseconds>(std::chrono::steady_clock::now().time_since_epoch())
-      .count();
-}
-
 [[noreturn]] void fail(const std::string& what) { throw Failure(code::run_does_not_answer, what); }
 
 // False: the time is over.
 bool await(int socket, short events, int64_t until_ms) {
   pollfd watched{socket, events, 0};
   while (true) {
-    const int64_t left_ms = std::max<int64_t>(until_ms - now_ms(), 0);
+    const int64_t left_ms = std::max<int64_t>(until_ms - steady_ms(), 0);
     const int ready = ::poll(&watched, 1, static_cast<int>(left_ms));
     if (ready >= 0) return ready > 0;
     if (errno != EINTR) fail("the run cannot be waited for: " + std::generic_category().message(errno));
@@ -115,7 +111,7 @@ std::optional<std::string> ControlClient::receive(int64_t until_ms) {
 
 std::optional<ordered_json> ControlClient::call(const std::string& method, const ordered_json& params,
                                                 int patience_ms) {
-  const int64_t until_ms = now_ms() + patience_ms;
+  const int64_t until_ms = steady_ms() + patience_ms;
   const ordered_json request = {{"jsonrpc", "2.0"}, {"id", ++last_id_}, {"method", method}, {"params", params}};
   try {
     send(request.dump(-1, ' ', false, ordered_json::error_handler_t::replace) + "\n", until_ms);
@@ -142,19 +138,19 @@ namespace {
 constexpr int kProtocolSpoken = 2;
 // A run of an older version speaks an older protocol, which stop and set have as well.
 std::optional<ordered_json> say_hello(ControlClient& client, int patience_ms) {
-  const int64_t until_ms = now_ms() + patience_ms;
+  const int64_t until_ms = steady_ms() + patience_ms;
   try {
     return client.call("hello", {{"protocol", kProtocolSpoken}, {"role", "steer"}, {"name", "millrace"}}, patience_ms);
   } catch (const WrongParams&) {
     return client.call("hello", {{"protocol", kProtocolMin}, {"role", "steer"}},
-                       static_cast<int>(std::max<int64_t>(until_ms - now_ms(), 1)));
+                       static_cast<int>(std::max<int64_t>(until_ms - steady_ms(), 1)));
   }
 }
 
 } // namespace
 
 Greeting Greeting::of(const std::filesystem::path& path, int patience_ms) {
-  const int64_t until_ms = now_ms() + patience_ms;
+  const int64_t until_ms = steady_ms() + patience_ms;
   Greeting greeting;
   do {
     if (!greeting.why.empty()) std::this_thread::sleep_for(kAgainAfter);
@@ -169,7 +165,7 @@ Greeting Greeting::of(const std::filesystem::path& path, int patience_ms) {
     }
     ControlClient client(std::move(socket));
     try {
-      const int left_ms = static_cast<int>(std::max(until_ms - now_ms(), std::min<int64_t>(kTryMs, patience_ms)));
+      const int left_ms = static_cast<int>(std::max(until_ms - steady_ms(), std::min<int64_t>(kTryMs, patience_ms)));
       std::optional<ordered_json> hello = say_hello(client, left_ms);
       if (!hello) return {State::silent, "does not answer", nullptr, std::nullopt};
       return {State::answers, "", std::move(*hello), std::move(client)};
@@ -180,7 +176,7 @@ Greeting Greeting::of(const std::filesystem::path& path, int patience_ms) {
     } catch (const Failure& failure) {
       return {State::refuses, "cannot be asked: " + failure.error().what, nullptr, std::nullopt};
     }
-  } while (now_ms() < until_ms);
+  } while (steady_ms() < until_ms);
   return greeting;
 }
 

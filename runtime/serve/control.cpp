@@ -3,6 +3,7 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdint>
 #include <functional>
 #include <map>
@@ -212,7 +213,7 @@ int64_t Control::events_due_ms(const Client& client) {
 }
 
 std::vector<std::string> Control::events(Client& client, int64_t now_ms) {
-  if (!client.subscription) return {};
+  if (events_due_ms(client) > now_ms) return {};
   try {
     return events_->take(*client.subscription, now_ms);
   } catch (const ordered_json::exception&) { // a text of the run that cannot be told
@@ -221,6 +222,8 @@ std::vector<std::string> Control::events(Client& client, int64_t now_ms) {
 }
 
 int64_t Control::samples_due_ms(const Client& client) { return client.taps ? client.taps->due_ms() : INT64_MAX; }
+
+int64_t Control::due_ms(const Client& client) { return std::min(events_due_ms(client), samples_due_ms(client)); }
 
 std::optional<Sample> Control::sample(Client& client, int64_t now_ms) {
   return client.taps ? client.taps->take(now_ms) : std::nullopt;

@@ -119,11 +119,12 @@ class Control {
   Answer take(Client& client, std::string_view message, const Later& later);
   // When the next events of a client are due, by the time that events() is given; INT64_MAX: never.
   static int64_t events_due_ms(const Client& client);
-  // Lines of events, without their ends, for a client that reads. As take().
-  std::vector<std::string> events(Client& client, int64_t now_ms);
-
   // As events_due_ms(), for samples; 0: there is one. Else it may be due earlier once `wake` is called.
   static int64_t samples_due_ms(const Client& client);
+  // The earlier of both: a transport asks for both then, if its client has read all that came before.
+  static int64_t due_ms(const Client& client);
+  // Lines of events that are due, without their ends. As take().
+  std::vector<std::string> events(Client& client, int64_t now_ms);
   // The next sample for a client that reads; nothing if there is none. As take().
   static std::optional<Sample> sample(Client& client, int64_t now_ms);
 

@@ -1,7 +1,8 @@
 // Lets pages in and carries their messages; see page_channel.h.
 #include "serve/page_channel.h"
 
-#include <algorithm>
+#include <openssl/crypto.h>
+
 #include <utility>
 
 #include "observe/error.h"
@@ -18,10 +19,7 @@ namespace {
 
 // Compares in a time that does not tell how much of `given` is right.
 bool is_token(std::string_view given, std::string_view token) {
-  unsigned differs = given.size() != token.size();
-  for (size_t n = 0; n < token.size(); ++n)
-    differs |= static_cast<unsigned>(token[n] ^ (n < given.size() ? given[n] : '\0'));
-  return differs == 0;
+  return given.size() == token.size() && CRYPTO_memcmp(given.data(), token.data(), token.size()) == 0;
 }
 
 } // namespace
@@ -42,14 +40,11 @@ void PageChannel::take(std::string_view message) {
                     [this, then = then_](const std::string& line) { then([this, line] { peer_.send(line); }); }));
 }
 
-int64_t PageChannel::due_ms() const {
-  return std::min(Control::events_due_ms(client_), Control::samples_due_ms(client_));
-}
+int64_t PageChannel::due_ms() const { return Control::due_ms(client_); }
 
 // One sample: the next goes once the page has read this one.
 void PageChannel::give(int64_t now_ms) {
-  if (Control::events_due_ms(client_) <= now_ms)
-    for (std::string& line : control_.events(client_, now_ms)) peer_.send(std::move(line));
+  for (std::string& line : control_.events(client_, now_ms)) peer_.send(std::move(line));
   if (const std::optional<Sample> sample = Control::sample(client_, now_ms)) peer_.send_bytes(sample_bytes(*sample));
 }
 
@@ -97,7 +92,8 @@ void PageChannel::admit(Request& hello) {
                         ""});
   if (pages_.admitted >= kPagesMax) {
     ++pages_.without_place;
-    throw Refused(RpcCode::busy, "MR0121: " + std::to_string(kPagesMax) + " pages show this run, as many as it serves");
+    throw Refused(RpcCode::busy, format_code(code::page_without_place) + ": " + std::to_string(kPagesMax) +
+                                     " pages show this run, as many as it serves");
   }
   ++pages_.admitted;
   is_admitted_ = true;

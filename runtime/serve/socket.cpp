@@ -23,6 +23,7 @@
 #include "observe/error.h"
 #include "observe/error_codes.h"
 #include "observe/start_thread.h"
+#include "observe/steady_ms.h"
 #include "serve/lines.h"
 #include "serve/message.h"
 #include "serve/run_folder.h"
@@ -37,11 +38,6 @@ using net::Descriptor;
 constexpr size_t kReadBytes = 16 << 10;
 // The wait after accept has failed, for instance because the process has no more file descriptors.
 constexpr int kAcceptAgainMs = 100;
-
-int64_t steady_ms() {
-  return std::chrono::duration_cast<std::chrono::milliseconds>(std::chrono::steady_clock::now().time_since_epoch())
-      .count();
-}
 
 std::string refusal_line(RpcCode code, const std::string& sentence) {
   return error_line(nullptr, Refused(code, sentence)) + "\n";
@@ -104,11 +100,8 @@ struct Connection {
   Connection(uint64_t the_number, Descriptor the_socket) : number(the_number), socket(std::move(the_socket)) {}
 
   bool has_room() const { return waiting.size() < kWaitingBytesMax; }
-  int64_t events_due_ms() const { return Control::events_due_ms(client); }
-  // When it is to be told something that it has asked for; never, as long as it has not read all that came before.
-  int64_t told_due_ms() const {
-    return dismissed || !waiting.empty() ? INT64_MAX : std::min(events_due_ms(), Control::samples_due_ms(client));
-  }
+  // The time of its next event or sample; INT64_MAX while it has text to read.
+  int64_t told_due_ms() const { return dismissed || !waiting.empty() ? INT64_MAX : Control::due_ms(client); }
   bool reads() const { return !dismissed && !said_all && !has_more && has_room(); }
   // Sends as much as the client takes at once. False: it is gone.
   bool send() {
@@ -289,8 +282,7 @@ void ControlSocket::Thread::tell() {
   for (Connection& one : connections_) {
     if (one.told_due_ms() > now_ms) continue;
     try {
-      if (one.events_due_ms() <= now_ms)
-        for (const std::string& line : control_.events(one.client, now_ms)) one.waiting += line + "\n";
+      for (const std::string& line : control_.events(one.client, now_ms)) one.waiting += line + "\n";
       if (const std::optional<Sample> sample = Control::sample(one.client, now_ms))
         one.waiting += sample_line(*sample) + "\n";
       if (!send(one)) one.dismissed = true;
@@ -324,7 +316,7 @@ bool ControlSocket::Thread::serve(Connection& connection, short events) {
   // Nobody is there to read what is left.
   if ((events & (POLLHUP | POLLERR)) && !connection.has_more && !connection.reads()) return false;
   return !connection.said_all || connection.has_more || !connection.waiting.empty() || connection.owed > 0 ||
-         connection.events_due_ms() < INT64_MAX;
+         Control::events_due_ms(connection.client) < INT64_MAX;
 }
 
 // False: the client is gone.

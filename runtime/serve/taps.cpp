@@ -1,6 +1,8 @@
 // Watches outputs for a client, and writes samples; see taps.h.
 #include "serve/taps.h"
 
+#include <openssl/evp.h>
+
 #include <algorithm>
 #include <cmath>
 #include <cstring>
@@ -69,19 +71,9 @@ std::string text_of(const ordered_json& json) {
 }
 
 std::string base64(const std::vector<uint8_t>& bytes) {
-  static constexpr char kDigits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-  std::string text((bytes.size() + 2) / 3 * 4, '=');
-  char* to = text.data();
-  const auto group_of = [](uint8_t first, uint8_t second, uint8_t third) {
-    return uint32_t{first} << 16 | uint32_t{second} << 8 | third;
-  };
-  const auto put_digits = [&](uint32_t group, uint32_t digits) {
-    for (uint32_t d = 0; d < digits; ++d) *to++ = kDigits[group >> (18 - 6 * d) & 63];
-  };
-  size_t i = 0;
-  for (; i + 3 <= bytes.size(); i += 3) put_digits(group_of(bytes[i], bytes[i + 1], bytes[i + 2]), 4);
-  if (bytes.size() - i == 1) put_digits(group_of(bytes[i], 0, 0), 2);
-  if (bytes.size() - i == 2) put_digits(group_of(bytes[i], bytes[i + 1], 0), 3);
+  std::string text((bytes.size() + 2) / 3 * 4 + 1, '\0'); // and the end that OpenSSL writes
+  EVP_EncodeBlock(reinterpret_cast<unsigned char*>(text.data()), bytes.data(), static_cast<int>(bytes.size()));
+  text.pop_back();
   return text;
 }
 

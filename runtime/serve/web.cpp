@@ -82,13 +82,9 @@ class Web::Site {
     site.open = [this, &control](http::Peer& peer) { return std::make_unique<PageChannel>(pages_, control, peer); };
     server_.serve(std::move(site));
   }
-  void stop() { server_.stop("MR0124: the run is over"); }
+  void stop() { server_.stop(format_code(code::run_is_over) + ": the run is over"); }
 
-  WebRefusals refusals() const {
-    const http::Refusals at_door = server_.refusals();
-    return {at_door.host,   at_door.origin,      at_door.malformed,   at_door.crowded_out,
-            at_door.silent, pages_.wrong_tokens, pages_.without_place};
-  }
+  WebRefusals refusals() const { return {server_.refusals(), pages_.wrong_tokens, pages_.without_place}; }
 
  private:
   Pages pages_;

@@ -1,8 +1,8 @@
 // The page of a run: its files and its WebSocket, which carries the messages of control.h.
 //
-// Whoever may open the page has its link. It has a token in the fragment, which no server's log and no referrer has,
-// and the page says it in its first message. There are two tokens: with one a page may steer, with the other it
-// watches. Everything that a peer may do is bounded (http/server.h). At most kPagesMax pages are let in.
+// The run prints a link to the page. The link has a token in its fragment, which browsers send to no server, and the
+// page says the token in its first message. There are two tokens: with one a page may steer, with the other it watches.
+// Everything that a peer may do is bounded (http/server.h). At most kPagesMax pages are let in.
 #pragma once
 
 #include <cstddef>
@@ -11,6 +11,8 @@
 #include <string>
 #include <vector>
 
+#include "http/server.h"
+
 namespace millrace::serve {
 
 class Control;
@@ -18,14 +20,17 @@ class Control;
 // A page costs the run a snapshot of its counters; so many people look at one run.
 inline constexpr size_t kPagesMax = 16;
 
+// A free port of the loopback, which --web means.
+inline constexpr const char* kWebAddress = "127.0.0.1:0";
+
 struct WebOptions {
-  std::string address = "127.0.0.1:0"; // "HOST:PORT", as --web-listen gives it
-  std::vector<std::string> names{}; // further hosts by which requests may call this machine, as --web-host gives them
+  std::string address = kWebAddress; // "HOST:PORT", as --web-listen gives it
+  std::vector<std::string> names{};  // further hosts by which requests may call this machine, as --web-host gives them
 };
 
 // Requests, connections and pages that were refused, by cause.
-struct WebRefusals {
-  uint64_t host = 0, origin = 0, malformed = 0, crowded_out = 0, silent = 0, token = 0, no_place = 0;
+struct WebRefusals : http::Refusals {
+  uint64_t token = 0, no_place = 0;
 };
 
 class Web {
