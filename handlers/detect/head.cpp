@@ -1,6 +1,7 @@
 // Decodes heads of detectors block by block, so that both layouts are read in runs.
 #include "handlers/detect/head.h"
 
+#include <millrace/payload/half_floats.h>
 #include <millrace/sound_value.h>
 
 #include <algorithm>
@@ -10,7 +11,6 @@
 #include <string>
 
 #include "handlers/detect/nms.h"
-#include "handlers/gpu/half.h"
 #include "handlers/image/vectorize.h"
 
 namespace millrace::handlers {
@@ -54,9 +54,6 @@ std::invalid_argument no_head(HeadKind kind, std::span<const int64_t> shape, con
                                numbers + "], with or without the 1: " + reason);
 }
 
-float head_number(float element) { return element; }
-float head_number(uint16_t half) { return float_of_half(half); }
-
 template <class Element>
 class HeadReader {
  public:
@@ -66,9 +63,7 @@ class HeadReader {
     number_stride_ = strides[layout.numbers_first ? 0 : 1];
     box_stride_ = strides[layout.numbers_first ? 1 : 0];
   }
-  float operator()(int64_t number, int64_t box) const {
-    return head_number(elements_[number * number_stride_ + box * box_stride_]);
-  }
+  float operator()(int64_t number, int64_t box) const { return elements_[number * number_stride_ + box * box_stride_]; }
 
  private:
   const Element* elements_;
@@ -174,7 +169,7 @@ HeadLayout head_layout(HeadKind kind, HeadNumbers place, std::span<const int64_t
 void decode_head(HeadKind kind, const HeadLayout& layout, const TensorView& tensor, float score_min,
                  std::vector<Box>& boxes) {
   if (tensor.dtype().bits == 16)
-    decode_as<uint16_t>(kind, layout, tensor, score_min, boxes);
+    decode_as<Float16>(kind, layout, tensor, score_min, boxes);
   else
     decode_as<float>(kind, layout, tensor, score_min, boxes);
 }

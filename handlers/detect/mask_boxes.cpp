@@ -1,5 +1,6 @@
 // detect.mask_boxes: puts boxes around what a network marked in a map of scores.
 #include <millrace/handler.h>
+#include <millrace/payload/half_floats.h>
 #include <millrace/payload/patch_transform.h>
 #include <millrace/sound_value.h>
 
@@ -9,7 +10,6 @@
 #include <vector>
 
 #include "handlers/detect/connected.h"
-#include "handlers/gpu/half.h"
 #include "handlers/image/picture.h"
 
 namespace millrace::handlers {
@@ -117,8 +117,8 @@ class MaskBoxes final : public Handler {
     for (size_t y = 0; y < size_.height; ++y) {
       const float* scores = row_.data();
       if (is_half) {
-        const auto* halves = reinterpret_cast<const uint16_t*>(map.data()) + y * size_.width;
-        std::transform(halves, halves + size_.width, row_.data(), float_of_half);
+        const auto* halves = reinterpret_cast<const Float16*>(map.data()) + y * size_.width;
+        std::copy_n(halves, size_.width, row_.data());
       } else {
         scores = reinterpret_cast<const float*>(map.data()) + y * size_.width;
       }

@@ -1,7 +1,8 @@
 // Stores the numbers of a tensor in kernels, and finds the region of a picture that a patch shows.
 #pragma once
 
-#include "handlers/gpu/half.h"
+#include <cuda_fp16.h>
+
 #include "handlers/gpu/patch.h"
 #include "handlers/gpu/tensor_kernels.h"
 

@@ -2,6 +2,8 @@
 // by pixel into short arrays, which loops that vectorise turn into the tensor's numbers.
 #include "handlers/image/to_tensor.h"
 
+#include <millrace/payload/half_floats.h>
+
 #include <algorithm>
 #include <array>
 #include <charconv>
@@ -9,7 +11,6 @@
 #include <stdexcept>
 #include <string_view>
 
-#include "handlers/gpu/half.h"
 #include "handlers/image/vectorize.h"
 
 namespace millrace::handlers {
@@ -43,8 +44,8 @@ MILLRACE_VECTORIZE void scale_colors(const float* colors, float factor, float te
   for (uint32_t i = 0; i < count; ++i) numbers[i] = colors[i] * factor + term;
 }
 
-MILLRACE_VECTORIZE void to_halves(const float* numbers, uint32_t count, uint16_t* halves) {
-  for (uint32_t i = 0; i < count; ++i) halves[i] = half_bits(numbers[i]);
+MILLRACE_VECTORIZE void to_halves(const float* numbers, uint32_t count, Float16* halves) {
+  for (uint32_t i = 0; i < count; ++i) halves[i] = Float16(numbers[i]);
 }
 
 // Writes the numbers to every `step`-th place of the target.
@@ -82,7 +83,7 @@ class PatchWriter {
 
   void put(const float* colors, uint32_t channel, size_t pixel, uint32_t count) const {
     alignas(64) float numbers[kTensorChunk];
-    alignas(64) uint16_t halves[kTensorChunk];
+    alignas(64) Float16 halves[kTensorChunk];
     scale_colors(colors, channels_.factor[channel], channels_.term[channel], count, numbers);
     const size_t place = form_.channels == 1 ? 0 : channels_.place[channel];
     const size_t step = form_.interleaved ? form_.channels : 1;

@@ -1,14 +1,13 @@
 // Finds the best classes in one pass over the scores, with a heap of the best ones so far.
 #include "handlers/tensor/class_score.h"
 
+#include <millrace/payload/half_floats.h>
 #include <millrace/sound_value.h>
 
 #include <algorithm>
 #include <cmath>
 #include <iterator>
 #include <stdexcept>
-
-#include "handlers/gpu/half.h"
 
 namespace millrace::handlers {
 
@@ -77,8 +76,8 @@ size_t best_classes(const TensorView& tensor, const ClassRule& rule, std::span<C
   if (tensor.element_count() == 0 || best.empty()) return 0;
   const int64_t classes = class_count(tensor.shape()), stride = tensor.strides().back();
   if (tensor.dtype().bits == 16) {
-    const auto* halves = reinterpret_cast<const uint16_t*>(tensor.data());
-    return best_of([=](int64_t label) { return float_of_half(halves[label * stride]); }, classes, rule, best);
+    const auto* halves = reinterpret_cast<const Float16*>(tensor.data());
+    return best_of([=](int64_t label) { return float{halves[label * stride]}; }, classes, rule, best);
   }
   const auto* numbers = reinterpret_cast<const float*>(tensor.data());
   return best_of([=](int64_t label) { return numbers[label * stride]; }, classes, rule, best);

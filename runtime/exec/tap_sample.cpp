@@ -8,6 +8,7 @@
 #include <limits>
 #include <span>
 
+#include "millrace/payload/half_floats.h"
 #include "millrace/sound_value.h"
 
 namespace millrace::exec {
@@ -94,21 +95,6 @@ HeatSize heat_of(const mr_tensor& tensor) {
   return {std::min(width, kTapHeatMax), std::min(height, kTapHeatMax), width, height};
 }
 
-double half_at(const uint8_t* at) {
-  uint16_t bits = 0;
-  std::memcpy(&bits, at, sizeof bits);
-  const int exponent = bits >> 10 & 31, fraction = bits & 1023;
-  double number = exponent == 0 ? std::ldexp(fraction, -24) : std::ldexp(fraction + 1024, exponent - 25);
-  if (exponent == 31) number = fraction ? std::numeric_limits<double>::quiet_NaN() : HUGE_VAL;
-  return bits & 0x8000 ? -number : number;
-}
-
-double bfloat_at(const uint8_t* at) {
-  uint16_t bits = 0;
-  std::memcpy(&bits, at, sizeof bits);
-  return std::bit_cast<float>(uint32_t{bits} << 16);
-}
-
 template <class T>
 T read_at(const uint8_t* at) {
   T number{};
@@ -132,10 +118,10 @@ Number number_at(const uint8_t* at, DType dtype) {
     case MR_DTYPES_UINT16: return uint64_t{read_at<uint16_t>(at)};
     case MR_DTYPES_UINT32: return uint64_t{read_at<uint32_t>(at)};
     case MR_DTYPES_UINT64: return read_at<uint64_t>(at);
-    case MR_DTYPES_FLOAT16: return half_at(at);
+    case MR_DTYPES_FLOAT16: return double{read_at<Float16>(at)};
     case MR_DTYPES_FLOAT32: return double{read_at<float>(at)};
     case MR_DTYPES_FLOAT64: return read_at<double>(at);
-    case MR_DTYPES_BFLOAT16: return bfloat_at(at);
+    case MR_DTYPES_BFLOAT16: return double{read_at<BFloat16>(at)};
     default: return 0.0;
   }
 }

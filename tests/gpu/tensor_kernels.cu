@@ -2,11 +2,11 @@
 #include "handlers/gpu/tensor_kernels.h"
 
 #include <doctest/doctest.h>
+#include <millrace/payload/half_floats.h>
 
 #include <cmath>
 #include <limits>
 
-#include "handlers/gpu/half.h"
 #include "handlers/image/to_tensor.h"
 #include "on_gpu_tensor.h"
 #include "tests/handlers/pictures.h"
@@ -29,7 +29,7 @@ size_t bytes_of(const TensorForm& form) {
 }
 
 // Halves in the order of their values, so that neighbours differ by one.
-int32_t rank_of(uint16_t half) { return half & 0x8000 ? -int32_t{half & 0x7fff} : int32_t{half}; }
+int32_t rank_of(Float16 half) { return half.bits & 0x8000 ? -int32_t{half.bits & 0x7fff} : int32_t{half.bits}; }
 
 // How many numbers are further apart than the rule says: 1e-5 of the range, or one step of half precision on top.
 size_t differing(const TensorForm& form, const std::vector<uint8_t>& made, const std::vector<uint8_t>& wanted) {
@@ -37,10 +37,10 @@ size_t differing(const TensorForm& form, const std::vector<uint8_t>& made, const
   size_t count = 0;
   for (size_t i = 0; i < made.size(); i += form.half ? 2 : 4) {
     if (form.half) {
-      uint16_t a, b;
+      Float16 a, b;
       std::memcpy(&a, &made[i], sizeof a);
       std::memcpy(&b, &wanted[i], sizeof b);
-      const bool near = std::abs(float_of_half(a) - float_of_half(b)) <= 1e-5f * kRange;
+      const bool near = std::abs(a - b) <= 1e-5f * kRange;
       if (!near && std::abs(rank_of(a) - rank_of(b)) > 1) ++count;
     } else {
       float a, b;

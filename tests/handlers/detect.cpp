@@ -1,5 +1,6 @@
 // detect.nms and detect.decode: suppression against brute force, heads against tensors made by hand.
 #include <doctest/doctest.h>
+#include <millrace/payload/half_floats.h>
 #include <millrace/payload/patch_transform.h>
 
 #include <algorithm>
@@ -12,7 +13,6 @@
 #include "builtin.h"
 #include "handlers/detect/head.h"
 #include "handlers/detect/nms.h"
-#include "handlers/gpu/half.h"
 #include "tests/part.h"
 #include "tests/seed.h"
 
@@ -177,11 +177,9 @@ Value head_tensor(const Rows& rows, const Layout& layout) {
                           : testing::tensor<T>({outer, inner}, numbers_of_tensor);
   };
   if (!layout.half) return shaped(elements);
-  std::vector<uint16_t> halves;
-  for (const float element : elements) halves.push_back(half_bits(element));
-  const Value value = shaped(halves);
-  value.raw().as.tensor.dtype_code = MR_DTYPE_FLOAT;
-  return value;
+  std::vector<Float16> halves;
+  for (const float element : elements) halves.push_back(Float16(element));
+  return shaped(halves);
 }
 
 std::vector<Box> decoded(const Value& tensor, std::initializer_list<Setting> settings, const Value& transform = {}) {

@@ -1,5 +1,6 @@
 // detect.mask_boxes and its connected areas, against a flood that fills pixel by pixel.
 #include <doctest/doctest.h>
+#include <millrace/payload/half_floats.h>
 #include <millrace/payload/patch_transform.h>
 
 #include <algorithm>
@@ -10,7 +11,6 @@
 
 #include "builtin.h"
 #include "handlers/detect/connected.h"
-#include "handlers/gpu/half.h"
 #include "tests/part.h"
 
 using namespace millrace;
@@ -178,10 +178,9 @@ TEST_CASE("boxes of a smaller map of a letterboxed picture are in pixels of the 
 TEST_CASE("a map in half precision gives the boxes of the same numbers in single precision") {
   ScoreMap map = empty_map(17, 9);
   fill(map, 3, 2, 9, 7, 0.625f);
-  std::vector<uint16_t> halves;
-  for (const float score : map.scores) halves.push_back(half_bits(score));
-  const Value tensor = testing::tensor<uint16_t>({9, 17}, halves);
-  tensor.raw().as.tensor.dtype_code = MR_DTYPE_FLOAT;
+  std::vector<Float16> halves;
+  for (const float score : map.scores) halves.push_back(Float16(score));
+  const Value tensor = testing::tensor<Float16>({9, 17}, halves);
   TableTest handler(builtin("detect.mask_boxes"), {{"grow", "0"}});
   handler.input("tensor", tensor);
   const Result result = handler.tick();

@@ -2,13 +2,13 @@
 #include "handlers/image/to_tensor.h"
 
 #include <doctest/doctest.h>
+#include <millrace/payload/half_floats.h>
 
 #include <cmath>
 #include <limits>
 #include <random>
 
 #include "builtin.h"
-#include "handlers/gpu/half.h"
 #include "handlers/gpu/tap_mix.h"
 #include "pictures.h"
 
@@ -100,7 +100,7 @@ double number_at(const TensorForm& form, const std::vector<uint8_t>& tensor, uin
   const size_t index = form.interleaved
                            ? ((size_t{patch} * form.height + y) * form.width + x) * form.channels + channel
                            : ((size_t{patch} * form.channels + channel) * form.height + y) * form.width + x;
-  if (form.half) return float_of_half(reinterpret_cast<const uint16_t*>(tensor.data())[index]);
+  if (form.half) return reinterpret_cast<const Float16*>(tensor.data())[index];
   return reinterpret_cast<const float*>(tensor.data())[index];
 }
 
@@ -134,22 +134,6 @@ TensorForm form_of(uint32_t width, uint32_t height, bool half, bool interleaved,
 }
 
 } // namespace
-
-TEST_CASE("half precision is rounded to nearest, halves to even, and read back exactly") {
-  for (uint32_t bits = 0; bits < 0x10000; ++bits) {
-    const float value = float_of_half(static_cast<uint16_t>(bits));
-    if (std::isnan(value)) continue;
-    REQUIRE(half_bits(value) == bits);
-  }
-  CHECK(half_bits(1 + 1.0f / 2048) == half_bits(1));
-  CHECK(half_bits(1 + 3.0f / 2048) == half_bits(1 + 4.0f / 2048));
-  CHECK(half_bits(65519) == 0x7bff);
-  CHECK(half_bits(65520) == 0x7c00);
-  CHECK(half_bits(-std::numeric_limits<float>::infinity()) == 0xfc00);
-  CHECK(half_bits(std::ldexp(1.5f, -25)) == 1);
-  CHECK(half_bits(std::ldexp(1.0f, -25)) == 0);
-  CHECK(std::isnan(float_of_half(half_bits(std::numeric_limits<float>::quiet_NaN()))));
-}
 
 TEST_CASE("the weights of a footprint add up to one, whatever lies outside") {
   for (float begin : {-40.0f, -0.3f, 0.0f, 7.25f, 30.9f, 100.0f})
@@ -226,7 +210,7 @@ TEST_CASE("image.normalize announces the tensor that it makes, and keeps the tim
   CHECK(made.header().pts_ns == 123);
   CHECK(made.header().duration_ns == 45);
   CHECK(made.header().stream == 6);
-  CHECK(float_of_half(*reinterpret_cast<const uint16_t*>(made.data())) == 2);
+  CHECK(*reinterpret_cast<const Float16*>(made.data()) == 2);
   const mr_format& format = normalize.format("tensor");
   CHECK(std::vector(format.shape, format.shape + format.rank) == std::vector<int64_t>{1, 3, 4, 6});
   CHECK(format.dtype_bits == 16);

@@ -1,5 +1,6 @@
 // tensor.top_k: the best classes, against sorting all of them.
 #include <doctest/doctest.h>
+#include <millrace/payload/half_floats.h>
 
 #include <algorithm>
 #include <cmath>
@@ -8,7 +9,6 @@
 #include <vector>
 
 #include "builtin.h"
-#include "handlers/gpu/half.h"
 #include "handlers/tensor/class_score.h"
 #include "scratch.h"
 #include "tests/part.h"
@@ -39,12 +39,9 @@ bool same_classes(std::span<const Class> a, std::span<const Class> b) {
 Value score_tensor(const std::vector<float>& scores, bool half, bool has_one) {
   const auto count = static_cast<int64_t>(scores.size());
   if (!half) return has_one ? testing::tensor<float>({1, count}, scores) : testing::tensor<float>({count}, scores);
-  std::vector<uint16_t> halves;
-  for (const float score : scores) halves.push_back(half_bits(score));
-  const Value value =
-      has_one ? testing::tensor<uint16_t>({1, count}, halves) : testing::tensor<uint16_t>({count}, halves);
-  value.raw().as.tensor.dtype_code = MR_DTYPE_FLOAT;
-  return value;
+  std::vector<Float16> halves;
+  for (const float score : scores) halves.push_back(Float16(score));
+  return has_one ? testing::tensor<Float16>({1, count}, halves) : testing::tensor<Float16>({count}, halves);
 }
 
 std::vector<Class> top_classes(const Value& tensor, std::initializer_list<Setting> settings) {

@@ -21,7 +21,7 @@ struct DType {
   uint16_t lanes = 1;
   friend bool operator==(const DType&, const DType&) = default;
 };
-// Names of element types that C++ has no type for.
+// 16-bit floating-point numbers. As values they are in payload/half_floats.h.
 struct Float16;
 struct BFloat16;
 template <class T>
