@@ -1,0 +1,129 @@
+// Sums and means of cells; see cells.h. Sums are whole numbers, so a cell is summed again only if its members changed,
+// and cells may be summed by any thread.
+#include "plugins/codebook/cells.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "plugins/codebook/vectorize.h"
+
+namespace millrace::codebook {
+
+namespace {
+
+constexpr size_t kTrimmedOf = 10; // ⌊n / 10⌋ members are left out at each end
+
+CODEBOOK_VECTORIZE void add_row(const float* row, size_t stride, const Whole& values, int64_t* sums) {
+  for (size_t j = 0; j < stride; ++j) sums[j] += values.of(double{row[j]});
+}
+
+CODEBOOK_VECTORIZE void take_row(const float* row, size_t stride, const Whole& values, int64_t* sums) {
+  for (size_t j = 0; j < stride; ++j) sums[j] -= values.of(double{row[j]});
+}
+
+CODEBOOK_VECTORIZE void add_weighed(const float* row, size_t stride, double weight, const Whole& values,
+                                    int64_t* sums) {
+  for (size_t j = 0; j < stride; ++j) sums[j] += values.of(double{row[j]} * weight);
+}
+
+void divide(const std::vector<int64_t>& sums, const Whole& values, double by, std::span<float> mean) {
+  for (size_t j = 0; j < mean.size(); ++j) mean[j] = static_cast<float>(values.number(sums[j]) / by);
+}
+
+// No anchor lies further from the origin than the furthest vector, but for the rounding of anchors.
+Whole energy_units(const Points& points) {
+  const auto count = static_cast<double>(std::max<size_t>(points.count(), 1));
+  return Whole::sums_to(5 * points.squares.largest() * count);
+}
+
+} // namespace
+
+void Cell::add(const Points& points, uint32_t vector) {
+  members.push_back(vector);
+  add_row(points.rows.row(vector), points.rows.stride(), points.values, sums.data());
+  square += points.square[vector];
+}
+
+void Cell::add(const Cell& other) {
+  members.insert(members.end(), other.members.begin(), other.members.end());
+  for (size_t j = 0; j < sums.size(); ++j) sums[j] += other.sums[j];
+  square += other.square;
+}
+
+void Cell::sum_up(const Points& points) {
+  sums.assign(points.rows.stride(), 0);
+  square = 0;
+  for (const uint32_t vector : members) {
+    add_row(points.rows.row(vector), points.rows.stride(), points.values, sums.data());
+    square += points.square[vector];
+  }
+}
+
+double Cell::energy(const Points& points, const float* anchor) const {
+  const size_t stride = points.rows.stride();
+  const double product = product_of(anchor, sums.data(), points.values, stride);
+  return (points.squares.number(square) - 2 * product) + static_cast<double>(size()) * square_of(anchor, stride);
+}
+
+Cells::Cells(const Points& points) : points_(points), energies_(energy_units(points)) {}
+
+void Cells::sort(std::span<const uint32_t> labels, size_t count, Crew& crew) {
+  cells_.resize(count);
+  before_.resize(count);
+  for (size_t cell = 0; cell < count; ++cell) {
+    before_[cell].swap(cells_[cell].members);
+    cells_[cell].members.clear();
+  }
+  for (uint32_t vector = 0; vector < labels.size(); ++vector) cells_[labels[vector]].members.push_back(vector);
+  crew.each(count, 1, [this](size_t at, size_t) {
+    Cell& cell = cells_[at];
+    if (cell.sums.empty() || cell.members != before_[at]) cell.sum_up(points_);
+  });
+}
+
+void Cells::mean(size_t cell, Mean kind, std::span<const float> distances, float far, std::span<float> mean) const {
+  if (kind == Mean::trimmed) return trimmed(cells_[cell], distances, mean);
+  if (kind == Mean::huber) return huber(cells_[cell], distances, far, mean);
+  divide(cells_[cell].sums, points_.values, static_cast<double>(cells_[cell].size()), mean);
+}
+
+void Cells::trimmed(const Cell& cell, std::span<const float> distances, std::span<float> mean) const {
+  const size_t left_out = cell.size() / kTrimmedOf, stride = points_.rows.stride();
+  std::vector<int64_t> kept = cell.sums;
+  if (left_out > 0) {
+    std::vector<uint32_t> order = cell.members;
+    const auto is_nearer = [&](uint32_t i, uint32_t k) {
+      return distances[i] < distances[k] || (distances[i] == distances[k] && i < k);
+    };
+    const auto near_end = order.begin() + static_cast<ptrdiff_t>(left_out);
+    const auto far_begin = order.end() - static_cast<ptrdiff_t>(left_out);
+    std::nth_element(order.begin(), near_end, order.end(), is_nearer);
+    std::nth_element(near_end, far_begin, order.end(), is_nearer);
+    for (auto i = order.begin(); i != near_end; ++i)
+      take_row(points_.rows.row(*i), stride, points_.values, kept.data());
+    for (auto i = far_begin; i != order.end(); ++i) take_row(points_.rows.row(*i), stride, points_.values, kept.data());
+  }
+  divide(kept, points_.values, static_cast<double>(cell.size() - 2 * left_out), mean);
+}
+
+void Cells::huber(const Cell& cell, std::span<const float> distances, float far, std::span<float> mean) const {
+  const Whole weights = Whole::below(0.75); // in 2^-40, the largest being 1
+  std::vector<int64_t> sums(points_.rows.stride());
+  int64_t weight_sum = 0;
+  for (const uint32_t i : cell.members) {
+    const float at = std::sqrt(distances[i]);
+    const float weight = at <= far ? 1.0f : far / at;
+    add_weighed(points_.rows.row(i), sums.size(), double{weight}, points_.values, sums.data());
+    weight_sum += weights.of(double{weight});
+  }
+  divide(sums, points_.values, weights.number(weight_sum), mean);
+}
+
+double Cells::energy(const Rows& anchors) const {
+  int64_t sum = 0;
+  for (size_t cell = 0; cell < count(); ++cell)
+    if (!cells_[cell].members.empty()) sum += energies_.of(cells_[cell].energy(points_, anchors.row(cell)));
+  return energies_.number(sum) / static_cast<double>(points_.count());
+}
+
+} // namespace millrace::codebook

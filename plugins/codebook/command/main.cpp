@@ -1,0 +1,142 @@
+// The program millrace-codebook, which `millrace codebook` runs in its place: compresses vectors of a file, says what a
+// codebook's file has, and repeats the published fits. What it computes it computes by pipelines, and --explain prints
+// them.
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <cstdio>
+#include <exception>
+#include <filesystem>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "plugins/codebook/codebook_file.h"
+#include "plugins/codebook/command/pipeline_run.h"
+#include "plugins/codebook/command/published_test.h"
+#include "plugins/codebook/published_files.h"
+
+namespace millrace::codebook {
+namespace {
+namespace fs = std::filesystem;
+
+constexpr int kFailed = 1, kWrongUsage = 2; // as the command's own
+
+struct IndexOptions {
+  std::string vectors, out;
+  uint64_t anchors = 256;
+  std::vector<std::string> sets;
+};
+
+// The pipeline of `index`. Deviations go into a file of our own alone.
+std::string index_pipeline(const IndexOptions& options) {
+  const bool published = options.out.ends_with(".idx");
+  std::string fit = "codebook.fit name=fit m=" + std::to_string(options.anchors) + " budget=60m";
+  for (const std::string& set : options.sets) {
+    const size_t equals = set.find('=');
+    fit += " " + set.substr(0, equals) + "=" + quoted(set.substr(equals + 1));
+  }
+  std::string line = "tensor.from_npy name=vectors stacked=false path=" + quoted(options.vectors) + " ! " + fit +
+                     "\n  fit.codebook ! codebook.write name=out path=" + quoted(options.out) +
+                     (published ? " layout=published" : "") +
+                     "\n  fit.labels ! out.labels\n  fit.iterations ! out.iterations";
+  return published ? line : line + "\n  vectors. ! out.vectors";
+}
+
+void print_size(uint64_t bytes, uint64_t anchors, uint64_t dimensions, uint64_t vectors) {
+  fmt::print("{} anchors of {} dimensions, {} vectors\n{} bytes", anchors, dimensions, vectors, bytes);
+  if (vectors > 0) {
+    const double numbers = static_cast<double>(vectors * dimensions),
+                 percent = 100 * static_cast<double>(bytes) / numbers;
+    fmt::print(": {:.2f} % of the vectors in single precision, {:.2f} % in half precision", percent / 4, percent / 2);
+  }
+  fmt::print("\n");
+}
+
+int info(const std::string& path) {
+  if (path.ends_with(".idx") && !is_codebook_file(path)) {
+    const PublishedCodebook codebook = read_published(path);
+    const fs::path base = fs::path(path).replace_extension();
+    uint64_t bytes = 0;
+    for (const char* end : {".idx", ".anchors.bin", ".assign.bin"}) bytes += fs::file_size(base.string() + end);
+    fmt::print("{}: a published index of three files\n", path);
+    print_size(bytes, codebook.anchor_count, codebook.dimensions, codebook.labels.size());
+    return 0;
+  }
+  const CodebookFile file(path);
+  const CodebookView& view = file.view();
+  fmt::print("{}: a codebook\n", path);
+  print_size(file.bytes(), view.anchor_count, view.dimensions, view.labels.size());
+  fmt::print("sections: settings, anchors{}{}\n", view.deviations.empty() ? "" : ", deviations",
+             view.labels.empty() ? "" : ", labels");
+  for (const char* key : {"iterations", "energy", "temperature", "converged"})
+    if (const std::string value = setting(view.settings, key); !value.empty()) fmt::print("{}: {}\n", key, value);
+  return 0;
+}
+
+int index(const IndexOptions& options, bool explain) {
+  const std::string line = index_pipeline(options);
+  if (explain) {
+    fmt::print("millrace run \"{}\"\n", line);
+    return 0;
+  }
+  const WorkFolder folder;
+  const int code = run_pipeline(line, folder.path() / "report.json");
+  if (code != 0) return code;
+  const nlohmann::json report = read_json(folder.path() / "report.json");
+  fmt::print("fitted in {:.3f} s\n", seconds_of(report, "fit"));
+  return info(options.out);
+}
+
+int main_of(int argc, char** argv) {
+  CLI::App app{"compresses vectors: each becomes the number of its cell, and each cell has an anchor",
+               "millrace codebook"};
+  app.require_subcommand(1);
+  bool explain = false, large = false;
+  IndexOptions options;
+  std::string file;
+  CLI::App& index_app = *app.add_subcommand("index", "fits a codebook to the vectors of a file and writes it");
+  index_app.add_option("--emb", options.vectors, "the vectors: .npy, [n, d], float16 or float32")
+      ->type_name("FILE")
+      ->required();
+  index_app.add_option("--m", options.anchors, "anchors; default: 256")->type_name("M");
+  index_app.add_option("--out", options.out, "the file to write; one that ends with .idx: the three published files")
+      ->type_name("FILE")
+      ->required();
+  index_app
+      .add_option("--set", options.sets,
+                  "a parameter of codebook.fit, such as mean=plain; may be given again (millrace inspect codebook.fit)")
+      ->type_name("KEY=VALUE")
+      ->allow_extra_args(false)
+      ->check(CLI::Validator(
+          [](const std::string& text) { return text.find('=') == std::string::npos ? text + " has no =" : ""; }, ""));
+  index_app.add_flag("--explain", explain, "print the pipeline and end");
+  CLI::App& info_app = *app.add_subcommand("info", "says what a codebook's file has, and looks at every byte of it");
+  info_app.add_option("FILE", file, "a codebook, or a published index that ends with .idx")->required();
+  CLI::App& test_app = *app.add_subcommand("test", "repeats the published fits and compares them, to the bit");
+  test_app.add_flag("--large", large, "those of 10,000 vectors, too");
+  test_app.add_flag("--explain", explain, "print the pipelines and end");
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& failure) {
+    return app.exit(failure) == 0 ? 0 : kWrongUsage;
+  }
+  if (index_app.parsed()) return index(options, explain);
+  if (info_app.parsed()) return info(file);
+  if (!explain) return run_published_fits(large);
+  for (const PublishedFit& fit : kPublishedFits)
+    if (large || fit.vectors <= 1000) fmt::print("millrace run \"{}\"\n", published_pipeline(fit, "."));
+  return 0;
+}
+
+} // namespace
+} // namespace millrace::codebook
+
+int main(int argc, char** argv) {
+  try {
+    return millrace::codebook::main_of(argc, argv);
+  } catch (const std::exception& error) {
+    fmt::print(stderr, "error: {}\n", error.what());
+    return millrace::codebook::kFailed;
+  }
+}

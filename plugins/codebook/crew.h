@@ -1,0 +1,44 @@
+// Threads that share the loops of one fit.
+#pragma once
+
+#include <atomic>
+#include <condition_variable>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <mutex>
+#include <thread>
+#include <vector>
+
+namespace millrace::codebook {
+
+// Belongs to one thread, which works too.
+class Crew {
+ public:
+  // `threads`: that compute, the caller's among them; at least 1.
+  explicit Crew(uint32_t threads);
+  ~Crew();
+  Crew(const Crew&) = delete;
+  Crew& operator=(const Crew&) = delete;
+
+  using Part = std::function<void(size_t begin, size_t end)>;
+  // Calls work for parts of 0 … count, each of at most `grain`, on several threads at a time, and returns when all are
+  // done. `work` throws nothing.
+  void each(size_t count, size_t grain, const Part& work);
+
+ private:
+  void take_parts();
+  void serve();
+
+  std::mutex mutex_;
+  std::condition_variable begins_, ends_;
+  uint64_t round_ = 0;   // counts calls of each()
+  uint32_t working_ = 0; // threads that have not ended this round
+  bool leaves_ = false;
+  const Part* work_ = nullptr;
+  size_t count_ = 0, grain_ = 1;
+  std::atomic<size_t> next_{0};
+  std::vector<std::thread> threads_;
+};
+
+} // namespace millrace::codebook

@@ -1,0 +1,90 @@
+// Chooses first anchors. The distance to the nearest anchor is kept for each vector and lowered for each new anchor.
+#include "plugins/codebook/first_anchors.h"
+
+#include <algorithm>
+#include <limits>
+#include <numeric>
+
+#include "plugins/codebook/distance.h"
+#include "plugins/codebook/draw.h"
+#include "plugins/codebook/whole.h"
+
+namespace millrace::codebook {
+
+namespace {
+
+constexpr size_t kRowsAPart = 1024;
+
+class NearestChosen {
+ public:
+  explicit NearestChosen(const Rows& rows)
+      : rows_(rows), distances_(rows.count(), std::numeric_limits<float>::infinity()) {}
+
+  void add(uint32_t chosen, Crew& crew) {
+    crew.each(rows_.count(), kRowsAPart, [&](size_t begin, size_t end) {
+      for (size_t i = begin; i < end; ++i)
+        distances_[i] = std::min(distances_[i], distance(rows_.row(i), rows_.row(chosen), rows_.stride()));
+    });
+  }
+  const std::vector<float>& distances() const { return distances_; }
+
+ private:
+  const Rows& rows_;
+  std::vector<float> distances_;
+};
+
+// The last of the greatest.
+uint32_t furthest(const std::vector<float>& distances) {
+  uint32_t at = 0;
+  for (uint32_t i = 1; i < distances.size(); ++i)
+    if (distances[i] >= distances[at]) at = i;
+  return at;
+}
+
+} // namespace
+
+std::vector<uint32_t> farthest(const Rows& rows, uint32_t count, Crew& crew) {
+  NearestChosen nearest(rows);
+  std::vector<uint32_t> chosen = {0};
+  while (chosen.size() < count) {
+    nearest.add(chosen.back(), crew);
+    chosen.push_back(furthest(nearest.distances()));
+  }
+  return chosen;
+}
+
+std::vector<uint32_t> kmeans_plus_plus(const Rows& rows, uint32_t count, uint64_t seed, Crew& crew) {
+  Draw draw(seed);
+  NearestChosen nearest(rows);
+  std::vector<uint32_t> chosen = {static_cast<uint32_t>(draw.below(rows.count()))};
+  while (chosen.size() < count) {
+    nearest.add(chosen.back(), crew);
+    const std::vector<float>& distances = nearest.distances();
+    const Whole weights = Whole::below(double{*std::max_element(distances.begin(), distances.end())});
+    uint64_t sum = 0;
+    for (const float distance : distances) sum += static_cast<uint64_t>(weights.of(double{distance}));
+    uint32_t at = 0;
+    if (sum == 0) { // every vector is an anchor already
+      at = static_cast<uint32_t>(draw.below(rows.count()));
+    } else {
+      const uint64_t drawn = draw.below(sum);
+      for (uint64_t before = 0; at < distances.size(); ++at) {
+        before += static_cast<uint64_t>(weights.of(double{distances[at]}));
+        if (before > drawn) break;
+      }
+    }
+    chosen.push_back(at);
+  }
+  return chosen;
+}
+
+std::vector<uint32_t> random_rows(const Rows& rows, uint32_t count, uint64_t seed) {
+  Draw draw(seed);
+  std::vector<uint32_t> order(rows.count());
+  std::iota(order.begin(), order.end(), 0u);
+  for (uint32_t n = 0; n < count; ++n) std::swap(order[n], order[n + draw.below(order.size() - n)]);
+  order.resize(count);
+  return order;
+}
+
+} // namespace millrace::codebook

@@ -1,0 +1,228 @@
+// codebook.fit: anneals the anchors of a codebook to vectors.
+#include <algorithm>
+#include <atomic>
+#include <limits>
+#include <stdexcept>
+#include <string>
+
+#include "millrace/handler.h"
+#include "millrace/payload/half_floats.h"
+#include "plugins/codebook/fit.h"
+#include "plugins/codebook/iteration_record.h"
+
+namespace millrace::codebook {
+namespace {
+
+constexpr const char* kFitManual = &R"(
+Puts each of n vectors of d numbers into one of `m` cells, each with an anchor of half precision that
+moves towards the mean of its cell while a temperature falls. The whole fit is one tick: give the
+handler a `budget` that is long enough. The same vectors give the same bytes on every machine and
+with any number of threads.
+
+Each iteration gives every vector the label of its nearest anchor, of several the first; takes the
+`mean` of each cell; and moves each anchor by α·(mean − anchor), α = rate·T / (1 + T), at most
+`step_max` in each dimension. `momentum` β makes of that step s ← β·s + (1 − β)·step. The energy is
+the mean squared distance to the moved anchors. The fit ends after `iterations`, or once for three
+iterations in a row the energy changed by less than `tolerance` and fewer labels than `changes`.
+Then T cools: `exponential` T ← T·(1 − c), `linear` T₀·(1 − c·t), `harmonic` T₀ / (1 + c·t), with c
+the `cooling_rate`. Because steps shrink with T, a fit can freeze before anchors have reached their
+means. `last_step` puts each anchor on the mean of its cell at the end.
+
+`init` chooses the first anchors: `farthest` (vector 0, then again and again the one furthest from
+all chosen ones), `kmeans++`, `random`, or `given` by the input `anchors`. The middle two draw with
+SplitMix64 from `seed`. `trimmed` leaves out the nearest and the furthest tenth of a cell; in
+`huber`, a member further away than huber·√T weighs that over its distance. `maintenance` runs every
+`interval` iterations. `as_published` merges anchors that lie close together and splits large cells,
+up to 4·m anchors, and can raise the energy. `corrected` merges the two anchors whose union costs
+least and splits the worst cell with the freed one, while the energy falls by that; m stays.
+
+`metric: cosine` divides vectors by their norm. NaN and infinities are refused with their row and
+column; with `bad: skip` their rows are left out, counted (`vectors_skipped`), and get the label
+4294967295.
+
+    test.vectors n=3000 d=64 ! codebook.fit name=fit m=64  fit.codebook ! null.sink
+)"[1];
+
+constexpr uint32_t kNoLabel = std::numeric_limits<uint32_t>::max(); // a vector that was left out has it
+
+class FitCodebook final : public Handler {
+ public:
+  FitCodebook() {
+    cost_hint_us(200'000); // 10,000 vectors of 128 numbers, 256 anchors
+  }
+
+  void configure(const Formats& formats) override {
+    const Format& in = formats.in(vectors_);
+    const bool is_known = in.rank == 2 && in.shape_kind[0] == MR_DIM_FIXED && in.shape_kind[1] == MR_DIM_FIXED;
+    const int64_t count = in.rank == 2 ? in.shape[0] : 0, dimensions = in.rank == 2 ? in.shape[1] : 0;
+    if (is_known) check(count, dimensions);
+    if ((*init_ == "given") != given_.connected())
+      throw std::invalid_argument(
+          given_.connected() ? "the input anchors is for init=given, and init is " + *init_ + "\ntry: init=given"
+                             : "init=given needs the first anchors on the input anchors\ntry: init=farthest");
+    if (given_.connected()) {
+      const Format& given = formats.in(given_);
+      if (is_known && given.rank == 2 && given.shape_kind[0] == MR_DIM_FIXED && given.shape_kind[1] == MR_DIM_FIXED)
+        check_given(given.shape[0], given.shape[1], dimensions);
+    }
+    const FitSettings asked = settings();
+    Format& book = formats.tensor(codebook_, dtype_of<Float16>(), {anchors_max(asked), dimensions});
+    if (anchors_max(asked) != asked.anchors) book.shape_kind[0] = MR_DIM_BOUNDED;
+    book.shape_kind[1] = in.rank == 2 ? in.shape_kind[1] : uint32_t{MR_DIM_UNKNOWN};
+    Format& labels = formats.tensor(labels_, dtype_of<uint32_t>(), {count});
+    labels.shape_kind[0] = in.rank == 2 ? in.shape_kind[0] : uint32_t{MR_DIM_UNKNOWN};
+    formats.out(iterations_).record_count_max = asked.iterations;
+  }
+
+  void process(Tick& tick, Cpu&) {
+    is_interrupted_ = false; // an earlier interrupt was meant for another call
+    const TensorView vectors = vectors_(tick);
+    check(vectors.shape()[0], vectors.shape()[1]);
+    const Points points = points_of(vectors);
+    const FitSettings asked = settings();
+    if (points.count() < asked.anchors)
+      throw std::runtime_error(std::to_string(points.count()) + " vectors are left of " +
+                               std::to_string(vectors.shape()[0]) + ", and m=" + std::to_string(asked.anchors) +
+                               " anchors need as many");
+    Crew crew(static_cast<uint32_t>(std::max<int64_t>(*threads_, 1)));
+    const Fit made = fit(points, asked, given_.connected() ? given_of(given_(tick), points) : Rows(), crew,
+                         [this] { return !is_interrupted_.load(std::memory_order_relaxed); });
+    if (is_interrupted_) return;
+    give(tick, points, made, vectors.shape()[0]);
+    if (!points.skipped.empty()) count("vectors_skipped", static_cast<int64_t>(points.skipped.size()));
+  }
+
+  void interrupt() override { is_interrupted_ = true; }
+
+ private:
+  void check(int64_t count, int64_t dimensions) const {
+    const std::string shape = "[" + std::to_string(count) + ", " + std::to_string(dimensions) + "]";
+    if (dimensions < 1) throw std::invalid_argument("the vectors are " + shape + " and have no numbers");
+    if (count < 1) throw std::invalid_argument("the vectors are " + shape + ": there are none");
+    if (static_cast<uint64_t>(count) > kSummandsMax)
+      throw std::invalid_argument("the vectors are " + shape + ", and one fit takes at most " +
+                                  std::to_string(kSummandsMax));
+    if (count < *m_)
+      throw std::invalid_argument("the vectors are " + shape + ", which is fewer than the m=" + std::to_string(*m_) +
+                                  " anchors\ntry: m=" + std::to_string(count));
+  }
+
+  void check_given(int64_t count, int64_t given_dimensions, int64_t dimensions) const {
+    if (count != *m_ || given_dimensions != dimensions)
+      throw std::invalid_argument("the first anchors are [" + std::to_string(count) + ", " +
+                                  std::to_string(given_dimensions) + "], and m=" + std::to_string(*m_) +
+                                  " anchors of these vectors are [" + std::to_string(*m_) + ", " +
+                                  std::to_string(dimensions) + "]");
+  }
+
+  Points points_of(const TensorView& vectors) const {
+    const auto dimensions = static_cast<uint32_t>(vectors.shape()[1]);
+    const Metric metric = *metric_ == "cosine" ? Metric::cosine : Metric::l2;
+    const BadRows bad = *bad_ == "skip" ? BadRows::skip : BadRows::refuse;
+    if (vectors.dtype() == dtype_of<Float16>())
+      return make_points(vectors.elements<Float16>(), dimensions, metric, bad);
+    if (vectors.dtype() == dtype_of<BFloat16>())
+      return make_points(vectors.elements<BFloat16>(), dimensions, metric, bad);
+    return make_points(vectors.elements<float>(), dimensions, metric, bad);
+  }
+
+  Rows given_of(const TensorView& given, const Points& points) const {
+    check_given(given.shape()[0], given.shape()[1], points.dimensions());
+    return given.dtype() == dtype_of<Float16>()
+               ? make_points(given.elements<Float16>(), points.dimensions(), Metric::l2, BadRows::refuse).rows
+               : make_points(given.elements<float>(), points.dimensions(), Metric::l2, BadRows::refuse).rows;
+  }
+
+  FitSettings settings() const {
+    FitSettings asked;
+    asked.anchors = static_cast<uint32_t>(*m_);
+    asked.start = *init_ == "farthest"   ? Start::farthest
+                  : *init_ == "kmeans++" ? Start::kmeans_plus_plus
+                  : *init_ == "random"   ? Start::random
+                                         : Start::given;
+    asked.seed = static_cast<uint64_t>(*seed_);
+    asked.temperature = *temperature_;
+    asked.cooling = *cooling_ == "linear"        ? Cooling::linear
+                    : *cooling_ == "exponential" ? Cooling::exponential
+                                                 : Cooling::harmonic;
+    asked.cooling_rate = *cooling_rate_;
+    asked.rate = *rate_;
+    asked.momentum = *momentum_;
+    asked.step_max = *step_max_;
+    asked.mean = *mean_ == "plain" ? Mean::plain : *mean_ == "trimmed" ? Mean::trimmed : Mean::huber;
+    asked.huber = *huber_;
+    asked.iterations = static_cast<uint32_t>(*iteration_count_);
+    asked.tolerance = *tolerance_;
+    asked.changes = static_cast<uint32_t>(*changes_);
+    asked.maintenance = *maintenance_ == "none"           ? Maintenance::none
+                        : *maintenance_ == "as_published" ? Maintenance::as_published
+                                                          : Maintenance::corrected;
+    asked.interval = static_cast<uint32_t>(*interval_);
+    asked.last_step = last_step_;
+    return asked;
+  }
+
+  void give(Tick& tick, const Points& points, const Fit& made, int64_t count) const {
+    const auto rows = static_cast<int64_t>(made.anchors.count()), dimensions = int64_t{points.dimensions()};
+    const int64_t book_shape[] = {rows, dimensions}, label_shape[] = {count};
+    const std::span<Float16> anchors = codebook_.allocate(tick, dtype_of<Float16>(), book_shape).elements<Float16>();
+    for (size_t a = 0; a < made.anchors.count(); ++a)
+      std::ranges::transform(made.anchors.numbers(a), anchors.begin() + static_cast<int64_t>(a) * dimensions,
+                             [](float number) { return Float16(number); });
+
+    const std::span<uint32_t> labels = labels_.allocate(tick, dtype_of<uint32_t>(), label_shape).elements<uint32_t>();
+    auto skipped = points.skipped.begin();
+    auto label = made.labels.begin();
+    for (uint32_t i = 0; i < labels.size(); ++i) {
+      const bool is_skipped = skipped != points.skipped.end() && *skipped == i;
+      labels[i] = is_skipped ? kNoLabel : *label++;
+      if (is_skipped) ++skipped;
+    }
+
+    const std::span<IterationRecord> records = iterations_.allocate(tick, made.iterations.size());
+    for (size_t n = 0; n < records.size(); ++n) {
+      const Iteration& one = made.iterations[n];
+      const bool is_last = n + 1 == records.size();
+      records[n] = {one.energy, one.change, one.temperature,          one.changed, one.anchors, one.merged,
+                    one.split,  one.empty,  is_last && made.converged};
+    }
+  }
+
+  Input<Tensor> vectors_{*this, "vectors", dtypes<Float16, BFloat16, float>(), rank(2), help("[n, d]")};
+  Input<Tensor> given_{*this,   "anchors", dtypes<Float16, float>(),
+                       rank(2), optional,  help("for init=given: the first anchors, [m, d]")};
+  Output<Tensor> codebook_{*this, "codebook", dtypes<Float16>(), rank(2), help("the anchors, [m, d]")};
+  Output<Tensor> labels_{*this, "labels", dtypes<uint32_t>(), rank(1), help("the anchor of each vector, [n]")};
+  Output<Records<IterationRecord>> iterations_{*this, "iterations", help("one of each iteration")};
+  Param<int64_t> m_{*this, "m", 256, "anchors", range(1, kSummandsMax)};
+  Param<std::string> init_{*this, "init", "farthest", "the first anchors",
+                           choices({"farthest", "kmeans++", "random", "given"})};
+  Param<int64_t> seed_{*this, "seed", 1, "of what is drawn at random"};
+  Param<float> temperature_{*this, "temperature", 1.0f, "T at first", range(0, 1e6)};
+  Param<std::string> cooling_{*this, "cooling", "exponential", "how T falls",
+                              choices({"linear", "exponential", "harmonic"})};
+  Param<float> cooling_rate_{*this, "cooling_rate", 0.05f, "how fast", range(0, 1)};
+  Param<float> rate_{*this, "rate", 0.2f, "of the way to the mean at a high temperature", range(0, 1)};
+  Param<float> momentum_{*this, "momentum", 0.0f, "part of the step before that stays", range(0, 0.99)};
+  Param<float> step_max_{*this, "step_max", 0.1f, "of an anchor in each dimension", range(0, 65504)};
+  Param<std::string> mean_{*this, "mean", "trimmed", "of a cell", choices({"plain", "trimmed", "huber"})};
+  Param<float> huber_{*this, "huber", 1.0f, "distance over √T from which on a member weighs less", range(0, 1e6)};
+  Param<int64_t> iteration_count_{*this, "iterations", 50, "at most", range(1, 100'000)};
+  Param<double> tolerance_{*this, "tolerance", 1e-3, "of the energy, below which an iteration was calm", at_least(0)};
+  Param<int64_t> changes_{*this, "changes", 1, "of labels, below which an iteration was calm", range(1, kSummandsMax)};
+  Param<std::string> maintenance_{*this, "maintenance", "none", "merges and splits anchors now and then",
+                                  choices({"none", "as_published", "corrected"})};
+  Param<int64_t> interval_{*this, "interval", 20, "iterations between two of these", range(1, 100'000)};
+  Param<bool> last_step_{*this, "last_step", false, "at the end, each anchor becomes the mean of its cell"};
+  Param<std::string> metric_{*this, "metric", "l2", "distance; cosine: between directions", choices({"l2", "cosine"})};
+  Param<std::string> bad_{*this, "bad", "refuse", "vectors with NaN or infinities", choices({"refuse", "skip"})};
+  Param<int64_t> threads_{*this,          "threads",     0, "compute one fit; 0: a share of the run's",
+                          range(0, 1024), counts_threads};
+
+  std::atomic<bool> is_interrupted_{false};
+};
+
+MILLRACE_HANDLER(FitCodebook, "codebook.fit", "Anneals the anchors of a codebook to vectors", kFitManual)
+
+} // namespace
+} // namespace millrace::codebook

@@ -1,0 +1,53 @@
+// The label of each vector: the lowest index of the least distance. Vectors whose nearest anchor cannot have changed
+// are not compared with all anchors.
+//
+// For each vector a bound is kept that no anchor but its own is nearer than (Hamerly, "Making k-means even faster",
+// 2010). When anchors move, the bound falls by the longest way that one of the others went. While the distance to its
+// own anchor is below the bound, the label stays. Bounds are in double precision and leave room for the rounding of
+// distances, so labels are those of comparing everything.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "plugins/codebook/crew.h"
+#include "plugins/codebook/lanes.h"
+
+namespace millrace::codebook {
+
+class Labels {
+ public:
+  // `rows` outlives this. All labels are 0 at first.
+  explicit Labels(const Rows& rows);
+
+  // Labels all vectors with these anchors, which may have moved since the last call and may be more.
+  void assign(const Rows& anchors, Crew& crew);
+
+  const std::vector<uint32_t>& all() const { return labels_; }
+  // Distance to the own anchor, as it was in the last call of assign().
+  const std::vector<float>& distances() const { return distances_; }
+  // Vectors that were compared with all anchors so far.
+  uint64_t searched() const { return searched_; }
+
+  // Gives a vector another label, until the next call of assign().
+  void move(uint32_t vector, uint32_t label) { labels_[vector] = label; }
+
+ private:
+  // How far the anchors went since the last call: the longest way, whose it was, and the longest of the others.
+  struct Ways {
+    double longest = 0, next = 0;
+    uint32_t whose = 0;
+  };
+  Ways ways_to(const Rows& anchors) const;
+
+  const Rows& rows_;
+  double above_, below_; // factors by which the root of a computed distance is above, or below, the true one at most
+  std::vector<uint32_t> labels_;
+  std::vector<uint32_t> assigned_; // labels of the last call, which the bounds hold for
+  std::vector<float> distances_;
+  std::vector<double> others_at_; // no anchor but that of `assigned_` is nearer
+  Rows anchors_;                  // those of the last call
+  uint64_t searched_ = 0;
+};
+
+} // namespace millrace::codebook

@@ -1,0 +1,47 @@
+// The vectors of one fit: as rows of single precision, and as whole numbers for sums.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <stdexcept>
+#include <vector>
+
+#include "millrace/payload/half_floats.h"
+#include "plugins/codebook/lanes.h"
+#include "plugins/codebook/whole.h"
+
+namespace millrace::codebook {
+
+enum class Metric { l2, cosine };
+enum class BadRows { refuse, skip };
+
+struct Points {
+  size_t count() const { return rows.count(); }
+  uint32_t dimensions() const { return rows.dimensions(); }
+
+  Rows rows;
+  Whole values = Whole::of_halves();  // for sums of elements
+  Whole squares = Whole::of_halves(); // for sums of |x|²
+  std::vector<int64_t> square;        // |x|² of each row, in units of `squares`
+  // Rows of the input that were left out because of `skip`, in order.
+  std::vector<uint32_t> skipped;
+};
+
+// Thrown for numbers that no fit can use. The sentence names row and column.
+struct BadVectors : std::invalid_argument {
+  using std::invalid_argument::invalid_argument;
+};
+
+// `elements`: [count, dimensions], row by row. With cosine, each row is divided by its norm, in double precision, and
+// rounded once. Throws BadVectors if a number is NaN or infinite, or, with cosine, if a row is all zeros; with `skip`
+// such rows are left out.
+Points make_points(std::span<const Float16> elements, uint32_t dimensions, Metric metric, BadRows bad);
+Points make_points(std::span<const BFloat16> elements, uint32_t dimensions, Metric metric, BadRows bad);
+Points make_points(std::span<const float> elements, uint32_t dimensions, Metric metric, BadRows bad);
+
+// |x|² in double precision, in the order of lanes.h.
+double square_of(const float* x, size_t stride);
+// a · s in double precision, in the same order. `sums` has a row's numbers in units.
+double product_of(const float* a, const int64_t* sums, const Whole& values, size_t stride);
+
+} // namespace millrace::codebook
