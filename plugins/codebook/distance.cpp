@@ -1,7 +1,9 @@
-// Computes distances eight elements at a time, and those to four anchors side by side, so that additions which wait for
-// one another lie apart.
+// Computes distances eight elements at a time, and those to several anchors side by side, so that additions which wait
+// for one another lie apart.
 #include "plugins/codebook/distance.h"
 
+#include <algorithm>
+#include <cmath>
 #include <limits>
 
 #include "plugins/codebook/vectorize.h"
@@ -10,7 +12,10 @@ namespace millrace::codebook {
 
 namespace {
 
-constexpr uint32_t kSideBySide = 4;
+constexpr size_t kPairsSideBySide = 4;
+constexpr uint32_t kPair = 2 * kLanes; // numbers of two anchors
+
+using PairLanes [[gnu::vector_size(kPair * sizeof(float)), gnu::aligned(alignof(float))]] = float;
 
 [[gnu::always_inline]] inline Lanes load(const float* from) { return *reinterpret_cast<const Lanes*>(from); }
 
@@ -21,6 +26,13 @@ constexpr uint32_t kSideBySide = 4;
   return low + high;
 }
 
+// The same of both halves; each is then in all places of its half.
+[[gnu::always_inline]] inline PairLanes sums_of(PairLanes lanes) {
+  lanes += __builtin_shufflevector(lanes, lanes, 1, 0, 3, 2, 5, 4, 7, 6, 9, 8, 11, 10, 13, 12, 15, 14);
+  lanes += __builtin_shufflevector(lanes, lanes, 2, 3, 0, 1, 6, 7, 4, 5, 10, 11, 8, 9, 14, 15, 12, 13);
+  return lanes + __builtin_shufflevector(lanes, lanes, 4, 5, 6, 7, 0, 1, 2, 3, 12, 13, 14, 15, 8, 9, 10, 11);
+}
+
 [[gnu::always_inline]] inline void take(float distance, uint32_t label, Nearest& best) {
   if (distance < best.distance) {
     best.next = best.distance;
@@ -28,6 +40,29 @@ constexpr uint32_t kSideBySide = 4;
     best.label = label;
   } else if (distance < best.next) {
     best.next = distance;
+  }
+}
+
+// Computes with as many pairs as the array has, so that each has its registers.
+template <size_t kPairs>
+[[gnu::always_inline]] inline void take_pairs(const float* x, const float* a, size_t stride, uint32_t label,
+                                              uint32_t count, Nearest& best) {
+  PairLanes sums[kPairs] = {};
+  for (size_t j = 0; j < stride; j += kLanes) {
+    const Lanes eight = load(x + j);
+    const PairLanes twice = __builtin_shufflevector(eight, eight, 0, 1, 2, 3, 4, 5, 6, 7, 0, 1, 2, 3, 4, 5, 6, 7);
+#pragma GCC unroll 4
+    for (size_t k = 0; k < kPairs; ++k) {
+      const PairLanes difference = twice - *reinterpret_cast<const PairLanes*>(a + k * 2 * stride + 2 * j);
+      sums[k] += difference * difference;
+    }
+  }
+#pragma GCC unroll 4
+  for (size_t k = 0; k < kPairs; ++k) {
+    const PairLanes both = sums_of(sums[k]);
+    take(both[0], label, best);
+    if (++label < count) take(both[kLanes], label, best);
+    ++label;
   }
 }
 
@@ -42,39 +77,56 @@ CODEBOOK_VECTORIZE float distance(const float* x, const float* a, size_t stride)
   return sum_of(sum);
 }
 
-CODEBOOK_VECTORIZE Nearest nearest(const float* x, const Rows& anchors) {
+AnchorPairs::AnchorPairs(const Rows& anchors)
+    : count_(static_cast<uint32_t>(anchors.count())),
+      stride_(anchors.stride()),
+      values_((anchors.count() + 1) / 2 * 2 * anchors.stride()) {
+  for (size_t pair = 0; pair < pairs(); ++pair)
+    for (size_t half = 0; half < 2; ++half) {
+      const float* const row = anchors.row(std::min(2 * pair + half, anchors.count() - 1));
+      for (size_t j = 0; j < stride_; j += kLanes)
+        std::copy_n(row + j, kLanes, values_.data() + pair * 2 * stride_ + 2 * j + half * kLanes);
+    }
+}
+
+// All vectors are compared with a few anchors before the next ones come, so that those stay in the first cache.
+CODEBOOK_VECTORIZE void find_nearest(const Rows& rows, std::span<const uint32_t> vectors, const AnchorPairs& anchors,
+                                     std::span<Nearest> found) {
   constexpr float kFar = std::numeric_limits<float>::infinity();
-  Nearest best{0, kFar, kFar};
-  const size_t stride = anchors.stride(), count = anchors.count();
-  const float* a = anchors.row(0);
-  uint32_t label = 0;
-  for (; label + kSideBySide <= count; label += kSideBySide, a += kSideBySide * stride) {
-    Lanes sums[kSideBySide] = {};
-    for (size_t j = 0; j < stride; j += kLanes) {
-      const Lanes at = load(x + j);
-#pragma GCC unroll 4
-      for (uint32_t k = 0; k < kSideBySide; ++k) {
-        const Lanes difference = at - load(a + k * stride + j);
-        sums[k] += difference * difference;
-      }
-    }
-#pragma GCC unroll 4
-    for (uint32_t k = 0; k < kSideBySide; ++k) take(sum_of(sums[k]), label + k, best);
-  }
-  for (; label < count; ++label, a += stride) {
-    Lanes sum{};
-    for (size_t j = 0; j < stride; j += kLanes) {
-      const Lanes difference = load(x + j) - load(a + j);
-      sum += difference * difference;
-    }
-    take(sum_of(sum), label, best);
-  }
-  return best;
+  std::fill(found.begin(), found.end(), Nearest{0, kFar, kFar});
+  const size_t stride = anchors.stride(), pairs = anchors.pairs();
+  size_t pair = 0;
+  for (; pair + kPairsSideBySide <= pairs; pair += kPairsSideBySide)
+    for (size_t n = 0; n < vectors.size(); ++n)
+      take_pairs<kPairsSideBySide>(rows.row(vectors[n]), anchors.pair(pair), stride, static_cast<uint32_t>(2 * pair),
+                                   anchors.count(), found[n]);
+  for (; pair < pairs; ++pair)
+    for (size_t n = 0; n < vectors.size(); ++n)
+      take_pairs<1>(rows.row(vectors[n]), anchors.pair(pair), stride, static_cast<uint32_t>(2 * pair), anchors.count(),
+                    found[n]);
 }
 
 double error_of_distance(size_t stride) {
   const double roundings = 2 + 1 + static_cast<double>(stride / kLanes) + 3;
   return roundings * static_cast<double>(std::numeric_limits<float>::epsilon()) / 2 * (1 + 1e-3);
 }
+
+namespace {
+
+// A distance below this may have lost more to underflow than its relative error says.
+constexpr double kSmallest = 1e-30;
+// Room for the roundings of bounds themselves, which are in double precision.
+constexpr double kDoubleSlack = 1e-12;
+
+} // namespace
+
+DistanceBounds::DistanceBounds(size_t stride)
+    : above(std::sqrt(1 + error_of_distance(stride)) + kDoubleSlack),
+      below(std::sqrt(1 - error_of_distance(stride)) - kDoubleSlack) {}
+
+double DistanceBounds::at_least(float computed) const {
+  return std::sqrt(std::max(double{computed} - kSmallest, 0.0)) / above;
+}
+double DistanceBounds::at_most(float computed) const { return std::sqrt(double{computed} + kSmallest) / below; }
 
 } // namespace millrace::codebook

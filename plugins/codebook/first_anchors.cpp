@@ -15,22 +15,44 @@ namespace {
 
 constexpr size_t kRowsAPart = 1024;
 
+// For each vector the distance to the nearest of the chosen ones. If a new one lies twice as far from a vector's
+// nearest as that from the vector, it cannot be nearer, and is not looked at.
 class NearestChosen {
  public:
   explicit NearestChosen(const Rows& rows)
-      : rows_(rows), distances_(rows.count(), std::numeric_limits<float>::infinity()) {}
+      : rows_(rows),
+        bounds_(rows.stride()),
+        distances_(rows.count(), std::numeric_limits<float>::infinity()),
+        nearest_(rows.count()),
+        reaches_(rows.count()) {}
 
   void add(uint32_t chosen, Crew& crew) {
+    const float* const added = rows_.row(chosen);
+    std::vector<double> from; // half of the distance between the new one and each that was chosen before
+    for (const uint32_t before : chosen_)
+      from.push_back(bounds_.at_least(distance(added, rows_.row(before), rows_.stride())) / 2);
+    const auto index = static_cast<uint32_t>(chosen_.size());
+    chosen_.push_back(chosen);
     crew.each(rows_.count(), kRowsAPart, [&](size_t begin, size_t end) {
-      for (size_t i = begin; i < end; ++i)
-        distances_[i] = std::min(distances_[i], distance(rows_.row(i), rows_.row(chosen), rows_.stride()));
+      for (size_t i = begin; i < end; ++i) {
+        if (index > 0 && reaches_[i] <= from[nearest_[i]]) continue;
+        const float there = distance(rows_.row(i), added, rows_.stride());
+        if (there >= distances_[i]) continue;
+        distances_[i] = there;
+        nearest_[i] = index;
+        // What is truly so far away is also computed as no nearer than the nearest.
+        reaches_[i] = bounds_.at_most(there) * bounds_.above / bounds_.below;
+      }
     });
   }
   const std::vector<float>& distances() const { return distances_; }
 
  private:
   const Rows& rows_;
+  const DistanceBounds bounds_;
   std::vector<float> distances_;
+  std::vector<uint32_t> chosen_, nearest_; // `nearest_` by vector: which of the chosen
+  std::vector<double> reaches_;            // by vector: its distance to that one, not squared, at most
 };
 
 // The last of the greatest.

@@ -1,63 +1,60 @@
 // Assigns labels; see labels.h.
 #include "plugins/codebook/labels.h"
 
-#include <algorithm>
 #include <atomic>
 #include <cmath>
-#include <limits>
-
-#include "plugins/codebook/distance.h"
 
 namespace millrace::codebook {
 
 namespace {
 
 constexpr size_t kVectorsAPart = 256;
-
-// A distance below this may have lost more to underflow than its relative error says.
-constexpr double kSmallest = 1e-30;
-
-// A bound for roundings of the bounds' own arithmetic.
-constexpr double kDoubleSlack = 1e-12;
+constexpr double kWaySlack = 1e-12; // for the roundings of a way, which is in double precision
 
 } // namespace
 
 Labels::Labels(const Rows& rows)
-    : rows_(rows), labels_(rows.count()), assigned_(rows.count()), distances_(rows.count()), others_at_(rows.count()) {
-  const double error = error_of_distance(rows.stride());
-  above_ = std::sqrt(1 + error) + kDoubleSlack;
-  below_ = std::sqrt(1 - error) - kDoubleSlack;
-}
+    : rows_(rows),
+      bounds_(rows.stride()),
+      labels_(rows.count()),
+      assigned_(rows.count()),
+      distances_(rows.count()),
+      others_at_(rows.count()) {}
 
 void Labels::assign(const Rows& anchors, Crew& crew) {
   const bool is_anew = anchors_.count() != anchors.count(); // bounds say nothing of anchors that were not there
   const Ways ways = is_anew ? Ways{} : ways_to(anchors);
+  const AnchorPairs pairs(anchors);
   std::atomic<uint64_t> searched{0};
   crew.each(rows_.count(), kVectorsAPart, [&](size_t begin, size_t end) {
-    uint64_t searched_here = 0;
+    uint32_t vectors[kVectorsAPart];
+    Nearest found[kVectorsAPart];
+    size_t count = 0; // vectors that are compared with all anchors
     for (size_t i = begin; i < end; ++i) {
-      const uint32_t label = assigned_[i];
-      if (!is_anew) {
-        others_at_[i] -= label == ways.whose ? ways.next : ways.longest;
-        const float own = distance(rows_.row(i), anchors.row(label), rows_.stride());
-        // The true distance to its own anchor is at most the left side, and to any other at least the right one, by
-        // more than the rounding of either.
-        if (std::sqrt(double{own} + kSmallest) * above_ * above_ < others_at_[i] * below_ * below_) {
-          distances_[i] = own;
-          labels_[i] = label;
-          continue;
-        }
-      }
-      const Nearest found = nearest(rows_.row(i), anchors);
-      ++searched_here;
-      labels_[i] = assigned_[i] = found.label;
-      distances_[i] = found.distance;
-      others_at_[i] = std::sqrt(double{found.next}) / above_ - std::sqrt(kSmallest);
+      if (is_anew || !keeps_label(i, anchors, ways)) vectors[count++] = static_cast<uint32_t>(i);
     }
-    searched += searched_here;
+    find_nearest(rows_, {vectors, count}, pairs, {found, count});
+    for (size_t n = 0; n < count; ++n) {
+      const uint32_t i = vectors[n];
+      labels_[i] = assigned_[i] = found[n].label;
+      distances_[i] = found[n].distance;
+      others_at_[i] = bounds_.at_least(found[n].next);
+    }
+    searched += count;
   });
   anchors_ = anchors;
   searched_ += searched;
+}
+
+bool Labels::keeps_label(size_t vector, const Rows& anchors, const Ways& ways) {
+  const uint32_t label = assigned_[vector];
+  others_at_[vector] -= label == ways.whose ? ways.next : ways.longest;
+  const float own = distance(rows_.row(vector), anchors.row(label), rows_.stride());
+  // A computed distance to an anchor that is truly so far is above `own` also after its own rounding.
+  if (bounds_.at_most(own) * bounds_.above >= others_at_[vector] * bounds_.below) return false;
+  distances_[vector] = own;
+  labels_[vector] = label;
+  return true;
 }
 
 Labels::Ways Labels::ways_to(const Rows& anchors) const {
@@ -68,7 +65,7 @@ Labels::Ways Labels::ways_to(const Rows& anchors) const {
       const double went = double{anchors.row(label)[j]} - double{anchors_.row(label)[j]};
       square += went * went;
     }
-    const double way = std::sqrt(square) * (1 + kDoubleSlack);
+    const double way = std::sqrt(square) * (1 + kWaySlack);
     if (way > ways.longest) {
       ways.next = ways.longest;
       ways.longest = way;

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "plugins/codebook/crew.h"
+#include "plugins/codebook/distance.h"
 #include "plugins/codebook/lanes.h"
 
 namespace millrace::codebook {
@@ -39,9 +40,11 @@ class Labels {
     uint32_t whose = 0;
   };
   Ways ways_to(const Rows& anchors) const;
+  // Looks at the own anchor alone. True if no other can be nearer.
+  bool keeps_label(size_t vector, const Rows& anchors, const Ways& ways);
 
   const Rows& rows_;
-  double above_, below_; // factors by which the root of a computed distance is above, or below, the true one at most
+  DistanceBounds bounds_;
   std::vector<uint32_t> labels_;
   std::vector<uint32_t> assigned_; // labels of the last call, which the bounds hold for
   std::vector<float> distances_;

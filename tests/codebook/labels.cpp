@@ -67,7 +67,9 @@ TEST_CASE("the nearest anchor is the first of those at the least distance, and t
     if (count > 3) std::copy_n(anchors.row(1), anchors.stride(), anchors.row(count - 1)); // two of one place
     std::vector<float> distances;
     for (uint32_t a = 0; a < count; ++a) distances.push_back(plain_distance(x.numbers(0), anchors.numbers(a)));
-    const Nearest found = nearest(x.row(0), anchors);
+    const uint32_t first = 0;
+    Nearest found;
+    find_nearest(x, {&first, 1}, AnchorPairs(anchors), {&found, 1});
     const auto least = std::min_element(distances.begin(), distances.end());
     CHECK(found.label == least - distances.begin());
     CHECK(found.distance == *least);
