@@ -17,7 +17,7 @@ def sections(text):
     """(first words, usage, {heading: [(term, explanation)]}) of a help text, whose terms and explanations are columns."""
     about, usage, found, heading = "", "", {}, ""
     for line in text.splitlines():
-        if match := re.fullmatch(r"(\w+):", line):
+        if match := re.fullmatch(r"(\w[\w ]*):", line):
             heading = match[1]
             found[heading] = []
         elif match := re.match(r"Usage: (.*)", line):

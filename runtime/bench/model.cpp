@@ -23,7 +23,7 @@
 #include "bench/small_networks.h"
 #include "cli/beside.h"
 #include "cli/subprocess.h"
-#include "embed/compose.h"
+#include "embed/plugin_folders.h"
 #include "graph/unfold.h"
 #include "observe/error.h"
 #include "observe/error_codes.h"

@@ -3,7 +3,6 @@
 
 #include <unistd.h>
 
-#include <array>
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
@@ -19,9 +18,13 @@ fs::path this_program() {
   return fs::read_symlink("/proc/self/exe", failed);
 }
 
-fs::path find_beside(const std::string& name, const std::string& package, const fs::path& program) {
+std::array<fs::path, 2> folders_beside(const fs::path& program) {
   const fs::path folder = program.parent_path();
-  const std::array<fs::path, 2> folders = {folder, folder.parent_path() / "libexec" / "millrace"};
+  return {folder, folder.parent_path() / "libexec" / "millrace"};
+}
+
+fs::path find_beside(const std::string& name, const std::string& package, const fs::path& program) {
+  const std::array<fs::path, 2> folders = folders_beside(program);
   for (const fs::path& place : folders) {
     std::error_code failed;
     if (fs::is_regular_file(place / name, failed)) return place / name;

@@ -1,6 +1,7 @@
 // Programs that belong to the command and are installed beside it: how one is found, and run in the command's place.
 #pragma once
 
+#include <array>
 #include <filesystem>
 #include <string>
 #include <vector>
@@ -10,8 +11,11 @@ namespace millrace::cli {
 // This program's own file, links resolved; "" if the system does not tell.
 std::filesystem::path this_program();
 
-// The file of the program `name`, which is in the folder of `program` or in libexec/millrace of the prefix that has
-// this folder. Throws Failure (MR0507) if it is in neither; `package` then tells the reader which one to install.
+// The folders that have such programs: that of `program`, then libexec/millrace of the prefix that has this folder.
+std::array<std::filesystem::path, 2> folders_beside(const std::filesystem::path& program = this_program());
+
+// The file of the program `name`, which is in one of folders_beside(). Throws Failure (MR0507) if it is in neither;
+// `package` then tells the reader which one to install.
 std::filesystem::path find_beside(const std::string& name, const std::string& package,
                                   const std::filesystem::path& program = this_program());
 

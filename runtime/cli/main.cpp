@@ -15,6 +15,7 @@
 #include "cli/commands.h"
 #include "cli/exit_code.h"
 #include "cli/new.h"
+#include "cli/plugin_commands.h"
 #include "cli/signals.h"
 #include "cli/usage_error.h"
 #include "compose/plugins.h"
@@ -127,6 +128,7 @@ class Commands {
     add_calibrate();
     add_help();
     for (const auto& [command, does] : actions_) refuse_empty_values(*command);
+    list_plugin_commands(app);
   }
 
   // Runs the command that was named and returns its exit code.
@@ -377,10 +379,8 @@ class Commands {
   // Works like the `help` of git and cargo.
   void add_help() {
     CLI::App& app = add("help", "says what there is, or what a command takes", [this] {
-      const CLI::App* about = word_.empty() ? &app_ : nullptr;
-      for (const CLI::App* command : app_.get_subcommands({}))
-        if (command->get_name() == word_) about = command;
-      if (!about) throw Failure(unknown_command(app_, word_));
+      if (!word_.empty()) hand_over_to_plugin(app_, word_, {"--help"});
+      const CLI::App* about = word_.empty() ? &app_ : app_.get_subcommand(word_);
       const std::string name = word_.empty() ? "millrace" : "millrace " + word_;
       // App::help() is not used here: once a command was named, it describes that command.
       std::fputs(about->get_formatter()->make_help(about, name, CLI::AppFormatMode::Normal).c_str(), stdout);
@@ -417,13 +417,16 @@ int main_of(int argc, char** argv) {
   const std::vector<std::string> arguments(argv + 1, argv + argc);
   const Commands commands(app, arguments);
   try {
+    // All words after the name of a plugin's command belong to its program: CLI11 would take some for itself.
+    if (!arguments.empty() && !arguments[0].starts_with('-'))
+      hand_over_to_plugin(app, arguments[0], {arguments.begin() + 1, arguments.end()});
     app.parse(argc, argv);
   } catch (const CLI::Success& success) { // --help, --version
     return app.exit(success);
   } catch (const CLI::ParseError& failure) {
     return fail(usage_error(app, failure, arguments), kWrongUsage);
-  } catch (const Failure& failure) { // from a validator that reads a value as the pipeline file does
-    return fail(failure.error(), kWrongUsage);
+  } catch (const Failure& failure) { // of a plugin's command, or of a validator that reads a value as the file does
+    return fail(failure.error(), exit_code_of(failure.error()));
   }
   if (app.get_subcommands().empty()) {
     std::fputs(app.help().c_str(), stderr);

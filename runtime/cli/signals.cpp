@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
 #include <csignal>
 #include <system_error>
@@ -27,6 +28,10 @@ constexpr std::chrono::milliseconds kGiveUpWithin{900};
 
 constexpr int kTaken[] = {SIGHUP, SIGINT, SIGTERM, SIGQUIT};
 
+// Their default is to end the process that writes.
+constexpr std::array kOfWrites = {SIGPIPE, SIGXFSZ};
+std::array<bool, kOfWrites.size()> ignored_by_us = {}; // and not by the caller; set before there are other threads
+
 bool is_ignored(int signal) {
   struct sigaction now {};
   return sigaction(signal, nullptr, &now) == 0 && now.sa_handler == SIG_IGN;
@@ -43,7 +48,7 @@ sigset_t taken_signals() {
 } // namespace
 
 void prepare_standard_streams() {
-  for (const int signal : {SIGPIPE, SIGXFSZ}) std::signal(signal, SIG_IGN);
+  for (size_t i = 0; i < kOfWrites.size(); ++i) ignored_by_us[i] = std::signal(kOfWrites[i], SIG_IGN) != SIG_IGN;
   // Each is opened for the wrong direction, so that reading or writing fails as it would on a closed stream. open()
   // takes the lowest free number, which is that of the stream found closed.
   for (const int stream : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO})
@@ -58,6 +63,12 @@ void hold_signals() {
 void release_signals() {
   const sigset_t taken = taken_signals();
   pthread_sigmask(SIG_UNBLOCK, &taken, nullptr);
+}
+
+void restore_signals() {
+  for (size_t i = 0; i < kOfWrites.size(); ++i)
+    if (ignored_by_us[i]) std::signal(kOfWrites[i], SIG_DFL);
+  release_signals();
 }
 
 Signals::Signals(Asked asked) : asked_(std::move(asked)) {

@@ -22,6 +22,9 @@ void prepare_standard_streams();
 void hold_signals();
 void release_signals();
 
+// Call it before another program takes the place of this one: each signal then does what it did when this one began.
+void restore_signals();
+
 // Takes the signals from its construction on, in a thread of its own, so that no work is done inside a signal handler.
 // A signal that was ignored when the program began, as by nohup, stays ignored. Make it before any other thread:
 // threads inherit the mask that blocks the signals.

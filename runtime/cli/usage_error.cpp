@@ -272,8 +272,8 @@ void refuse_empty_values(CLI::App& command) {
     if (!option->get_positional() && option->get_items_expected_max() > 0) option->check(not_empty);
 }
 
-Error unknown_command(const CLI::App& app, const std::string& name) {
-  std::vector<std::string> names;
+Error unknown_command(const CLI::App& app, const std::string& name, const std::vector<std::string>& others) {
+  std::vector<std::string> names = others;
   for (const CLI::App* known : app.get_subcommands({})) names.push_back(known->get_name());
   const std::string nearest = nearest_name(name, names);
   return Error{code::bad_command_line,

@@ -15,6 +15,7 @@ Error usage_error(const CLI::App& app, const CLI::ParseError& failure, const std
 // An option with an empty value, as from a script whose variable is not set, must not count as an option not given.
 void refuse_empty_values(CLI::App& command);
 
-Error unknown_command(const CLI::App& app, const std::string& name);
+// `others`: names of commands that `app` does not have, one of which may be meant.
+Error unknown_command(const CLI::App& app, const std::string& name, const std::vector<std::string>& others = {});
 
 } // namespace millrace::cli

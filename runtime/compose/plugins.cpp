@@ -5,7 +5,7 @@
 #include <filesystem>
 #include <fstream>
 
-#include "embed/compose.h"
+#include "embed/plugin_folders.h"
 #include "observe/error_codes.h"
 
 namespace millrace::compose {

@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <cstdlib>
-#include <filesystem>
 #include <set>
 #include <sstream>
 #include <thread>
@@ -29,7 +28,6 @@
 #include "plugin/registry.h"
 
 namespace millrace::embed {
-namespace fs = std::filesystem;
 
 namespace {
 
@@ -213,22 +211,6 @@ graph::Rational parse_rate(const std::string& text) {
                         "--rate " + (meant && meant->numerator > 0 ? digits : "30")});
   }
   return *rate;
-}
-
-std::vector<std::string> standard_plugin_folders() {
-  std::vector<std::string> folders;
-  std::error_code failed;
-  const fs::path program = fs::read_symlink("/proc/self/exe", failed);
-  if (!failed) {
-    folders.push_back((program.parent_path() / "plugins").string());
-    folders.push_back((program.parent_path().parent_path() / "lib" / "millrace" / "plugins").string());
-  }
-  if (const char* paths = std::getenv("MILLRACE_PLUGIN_PATH")) {
-    std::istringstream text(paths);
-    for (std::string folder; std::getline(text, folder, ':');)
-      if (!folder.empty()) folders.push_back(folder);
-  }
-  return folders;
 }
 
 std::vector<std::unique_ptr<device::Device>> make_devices(const MachineFile& machine,

@@ -65,10 +65,6 @@ graph::ClockMode parse_clock_mode(const std::string& word);
 // "30", "29.97", "30000/1001"; MR0105 else.
 graph::Rational parse_rate(const std::string& text);
 
-// The folders that are always searched for plugins: beside the program, the folder where `cmake --install` puts them,
-// and those of MILLRACE_PLUGIN_PATH, in this order.
-std::vector<std::string> standard_plugin_folders();
-
 // Makes one device for each domain; `pinned` is their common list of pinned memory. Throws Failure (MR0701).
 std::vector<std::unique_ptr<device::Device>> make_devices(const MachineFile& machine,
                                                           const std::vector<plan::Domain>& domains,

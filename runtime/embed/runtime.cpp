@@ -16,6 +16,7 @@
 #include "embed/compose.h"
 #include "embed/crash_report.h"
 #include "embed/outcome.h"
+#include "embed/plugin_folders.h"
 #include "embed/streams.h"
 #include "embed/translated.h"
 #include "exec/run.h"
