@@ -51,6 +51,8 @@ if(TARGET opencv)
   millrace_package(opencv millrace-plugin-opencv video "${command_of_this_build}, opencv-data"
     "Pictures, cameras, windows and detectors for millrace, by OpenCV")
 endif()
+millrace_package(codebook millrace-plugin-codebook utils "${command_of_this_build}"
+  "Codebooks for millrace: anchors that are annealed to vectors, their files, and `millrace codebook`")
 if(TARGET millrace_cuda)
   millrace_package(cuda millrace-cuda utils "${command_of_this_build}" "NVIDIA GPUs for millrace; uses the driver that the machine has")
 endif()

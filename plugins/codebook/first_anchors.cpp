@@ -40,7 +40,7 @@ class NearestChosen {
         if (there >= distances_[i]) continue;
         distances_[i] = there;
         nearest_[i] = index;
-        // What is truly so far away is also computed as no nearer than the nearest.
+        // A vector that is truly so far away is also computed as no nearer.
         reaches_[i] = bounds_.at_most(there) * bounds_.above / bounds_.below;
       }
     });

@@ -7,6 +7,7 @@
 
 #include "millrace/handler.h"
 #include "millrace/payload/half_floats.h"
+#include "plugins/codebook/deviations.h"
 #include "plugins/codebook/fit.h"
 #include "plugins/codebook/iteration_record.h"
 
@@ -29,12 +30,13 @@ the `cooling_rate`. Because steps shrink with T, a fit can freeze before anchors
 means. `last_step` puts each anchor on the mean of its cell at the end.
 
 `init` chooses the first anchors: `farthest` (vector 0, then again and again the one furthest from
-all chosen ones), `kmeans++`, `random`, or `given` by the input `anchors`. The middle two draw with
-SplitMix64 from `seed`. `trimmed` leaves out the nearest and the furthest tenth of a cell; in
-`huber`, a member further away than huber·√T weighs that over its distance. `maintenance` runs every
-`interval` iterations. `as_published` merges anchors that lie close together and splits large cells,
-up to 4·m anchors, and can raise the energy. `corrected` merges the two anchors whose union costs
-least and splits the worst cell with the freed one, while the energy falls by that; m stays.
+all chosen ones), `kmeans++`, `random`, or `given` by the input `anchors`; a tick without them has
+no fit. The middle two draw with SplitMix64 from `seed`. `trimmed` leaves out the nearest
+and the furthest tenth of a cell; in `huber`, a member further away than huber·√T weighs that over
+its distance. `maintenance` runs every `interval` iterations. `as_published` merges anchors that lie
+close together and splits large cells, up to 4·m anchors, and can raise the energy. `corrected`
+merges the two anchors whose union costs least and splits the worst cell with the freed one, while
+the energy falls by that; m stays.
 
 `metric: cosine` divides vectors by their norm. NaN and infinities are refused with their row and
 column; with `bad: skip` their rows are left out, counted (`vectors_skipped`), and get the label
@@ -69,6 +71,7 @@ class FitCodebook final : public Handler {
     Format& book = formats.tensor(codebook_, dtype_of<Float16>(), {anchors_max(asked), dimensions});
     if (anchors_max(asked) != asked.anchors) book.shape_kind[0] = MR_DIM_BOUNDED;
     book.shape_kind[1] = in.rank == 2 ? in.shape_kind[1] : uint32_t{MR_DIM_UNKNOWN};
+    formats.out(deviations_) = book;
     Format& labels = formats.tensor(labels_, dtype_of<uint32_t>(), {count});
     labels.shape_kind[0] = in.rank == 2 ? in.shape_kind[0] : uint32_t{MR_DIM_UNKNOWN};
     formats.out(iterations_).record_count_max = asked.iterations;
@@ -76,6 +79,7 @@ class FitCodebook final : public Handler {
 
   void process(Tick& tick, Cpu&) {
     is_interrupted_ = false; // an earlier interrupt was meant for another call
+    if (given_.connected() && !given_.present(tick)) return;
     const TensorView vectors = vectors_(tick);
     check(vectors.shape()[0], vectors.shape()[1]);
     const Points points = points_of(vectors);
@@ -170,6 +174,10 @@ class FitCodebook final : public Handler {
       std::ranges::transform(made.anchors.numbers(a), anchors.begin() + static_cast<int64_t>(a) * dimensions,
                              [](float number) { return Float16(number); });
 
+    if (deviations_.connected())
+      find_deviations(points.rows, made.anchors, made.labels,
+                      deviations_.allocate(tick, dtype_of<Float16>(), book_shape).elements<Float16>());
+
     const std::span<uint32_t> labels = labels_.allocate(tick, dtype_of<uint32_t>(), label_shape).elements<uint32_t>();
     auto skipped = points.skipped.begin();
     auto label = made.labels.begin();
@@ -193,6 +201,8 @@ class FitCodebook final : public Handler {
                        rank(2), optional,  help("for init=given: the first anchors, [m, d]")};
   Output<Tensor> codebook_{*this, "codebook", dtypes<Float16>(), rank(2), help("the anchors, [m, d]")};
   Output<Tensor> labels_{*this, "labels", dtypes<uint32_t>(), rank(1), help("the anchor of each vector, [n]")};
+  Output<Tensor> deviations_{*this, "deviations", dtypes<Float16>(), rank(2),
+                             help("of each cell's members from its anchor, [m, d]")};
   Output<Records<IterationRecord>> iterations_{*this, "iterations", help("one of each iteration")};
   Param<int64_t> m_{*this, "m", 256, "anchors", range(1, kSummandsMax)};
   Param<std::string> init_{*this, "init", "farthest", "the first anchors",

@@ -17,7 +17,7 @@ Gives the codebook of a file, once: what codebook.write wrote, or a published in
 with `.idx`. The file is mapped and looked at whole before anything runs. A damaged one is refused
 with the section that is damaged. Outputs that the file has nothing for are empty.
 
-    codebook.read name=book path=made.codebook  book.codebook ! tensor.to_npy path=anchors.npy
+    codebook.read name=book path=examples/data/waves.codebook  book.codebook ! null.sink
 )"[1];
 
 class ReadCodebook final : public Handler {

@@ -1,12 +1,11 @@
 // codebook.write: writes a codebook to one file, or to the three published ones.
+#include <span>
 #include <stdexcept>
 #include <string>
-#include <vector>
 
 #include "millrace/handler.h"
 #include "millrace/payload/half_floats.h"
 #include "plugins/codebook/codebook_file.h"
-#include "plugins/codebook/deviations.h"
 #include "plugins/codebook/iteration_record.h"
 #include "plugins/codebook/number_text.h"
 #include "plugins/codebook/published_files.h"
@@ -16,7 +15,7 @@ namespace {
 
 constexpr const char* kWriteManual = &R"(
 Writes what codebook.fit makes. `layout: one_file` is a file of its own with a checksum for each of
-its sections: settings, anchors, deviations (if `vectors` is connected) and labels (if `labels` is).
+its sections: settings, anchors, and deviations and labels if those inputs are connected.
 `layout: published` writes the three files of the published index: the path ends with `.idx`, and
 `.anchors.bin` and `.assign.bin` lie beside it. Each tick writes anew. A file is written beside its
 place and gets its name when it is whole.
@@ -25,8 +24,7 @@ The settings are text of lines `key=value`. They have the number of vectors, anc
 and from `iterations` their number, the last energy and temperature; then what `settings` says, with
 commas between pairs.
 
-    test.vectors ! codebook.fit name=fit m=32
-      fit.codebook ! codebook.write name=out path=made.codebook  fit.labels ! out.labels
+    test.vectors ! codebook.fit name=fit m=8  fit.codebook ! codebook.write path=out/made.codebook
 )"[1];
 
 class WriteCodebook final : public Handler {
@@ -37,8 +35,6 @@ class WriteCodebook final : public Handler {
     if (*layout_ == "published" && !path_->ends_with(".idx"))
       throw std::invalid_argument("the path of layout=published ends with .idx, and '" + *path_ +
                                   "' does not\ntry: path=" + *path_ + ".idx");
-    if (vectors_.connected() && !labels_.connected())
-      throw std::invalid_argument("deviations need labels beside the vectors, and the input labels is not connected");
   }
 
   void process(Tick& tick, Cpu&) {
@@ -50,9 +46,7 @@ class WriteCodebook final : public Handler {
     if (labels_.present(tick)) view.labels = labels_(tick).elements<uint32_t>();
     view.settings = settings_of(tick, view);
     if (*layout_ == "published") return write_published(*path_, view);
-    std::vector<Float16> deviations;
-    if (vectors_.present(tick) && labels_.present(tick)) deviations = deviations_of(vectors_(tick), view);
-    view.deviations = deviations;
+    if (deviations_.present(tick)) view.deviations = deviations_of(tick, view);
     write_codebook(*path_, view);
   }
 
@@ -71,23 +65,19 @@ class WriteCodebook final : public Handler {
     return settings_->empty() ? text : text + "\n";
   }
 
-  static std::vector<Float16> deviations_of(const TensorView& vectors, const CodebookView& view) {
-    if (vectors.shape()[0] != static_cast<int64_t>(view.labels.size()) || vectors.shape()[1] != view.dimensions)
-      throw std::invalid_argument("the vectors are [" + std::to_string(vectors.shape()[0]) + ", " +
-                                  std::to_string(vectors.shape()[1]) + "], and the codebook has " +
-                                  std::to_string(view.labels.size()) + " labels and " +
-                                  std::to_string(view.dimensions) + " dimensions");
-    if (vectors.dtype() == dtype_of<Float16>())
-      return deviations(vectors.elements<Float16>(), view.anchors, view.labels, view.dimensions);
-    if (vectors.dtype() == dtype_of<BFloat16>())
-      return deviations(vectors.elements<BFloat16>(), view.anchors, view.labels, view.dimensions);
-    return deviations(vectors.elements<float>(), view.anchors, view.labels, view.dimensions);
+  std::span<const Float16> deviations_of(Tick& tick, const CodebookView& view) const {
+    const TensorView deviations = deviations_(tick);
+    if (deviations.shape()[0] != view.anchor_count || deviations.shape()[1] != view.dimensions)
+      throw std::invalid_argument("the deviations are [" + std::to_string(deviations.shape()[0]) + ", " +
+                                  std::to_string(deviations.shape()[1]) + "], and the anchors [" +
+                                  std::to_string(view.anchor_count) + ", " + std::to_string(view.dimensions) + "]");
+    return deviations.elements<Float16>();
   }
 
   Input<Tensor> codebook_{*this, "codebook", dtypes<Float16>(), rank(2), help("the anchors, [m, d]")};
   Input<Tensor> labels_{*this, "labels", dtypes<uint32_t>(), rank(1), optional, help("the anchor of each vector, [n]")};
-  Input<Tensor> vectors_{*this,   "vectors", dtypes<Float16, BFloat16, float>(),
-                         rank(2), optional,  help("[n, d], from which deviations are made")};
+  Input<Tensor> deviations_{*this,   "deviations", dtypes<Float16>(),
+                            rank(2), optional,     help("of each cell's members from its anchor, [m, d]")};
   Input<Records<IterationRecord>> iterations_{*this, "iterations", optional, help("for the settings")};
   Param<std::string> path_{*this, "path", "", "the file", required, writes_path};
   Param<std::string> layout_{*this, "layout", "one_file", "of the file", choices({"one_file", "published"})};

@@ -21,6 +21,8 @@ SECONDS_MAX = 600  # of one handler, several at a time, under a sanitizer
 
 # What a handler reads has to be written first, by its counterpart. Types that are not listed need nothing.
 SOURCES = {
+    "codebook.read": ("test.vectors n=20 d=4 ! codebook.fit name=fit m=3  fit.codebook ! codebook.write path={folder}/codebook",
+                      ["path={folder}/codebook"]),
     "file.raw_reader": ("test.pattern width=64 height=48 count=9 ! file.raw_writer path={folder}/raw",
                         ["path={folder}/raw", "width=64", "height=48", "format=rgb8"]),
     "image.file": ("test.pattern width=64 height=48 count=9 ! image.writer path={folder}/p_{{index}}.png",
@@ -32,7 +34,7 @@ SOURCES = {
 }
 # Settings that leave slow handlers less to do, or without which the inputs of the checks are refused: of their tensors
 # of 2 x 64 numbers detect.decode makes two boxes. The checks set every parameter to its limits all the same.
-QUICKER = {"detect.decode": ["rows=last"], "detect.faces": ["size_min=100"], "detect.people": ["width=64"],
+QUICKER = {"codebook.fit": ["m=2", "init=given"], "detect.decode": ["rows=last"], "detect.faces": ["size_min=100"], "detect.people": ["width=64"],
            "image.letterbox": ["width=24", "height=20"], "image.patches": ["width=24", "height=20", "count_max=8"]}
 # What this machine may not have: a camera, a screen, sample files.
 NEEDS_HARDWARE = {"video.camera", "view.window"}

@@ -200,12 +200,15 @@ TEST_CASE("published files that do not fit together are refused") {
 }
 
 TEST_CASE("deviations are those of a cell's members from their anchor") {
-  const std::vector<float> vectors = {1, 10, 3, 10, 5, 0};
-  const std::vector<Float16> anchors = {Float16(2), Float16(10), Float16(4), Float16(0)};
-  const std::vector<uint32_t> labels = {0, 0, 0xffffffffu};
-  const std::vector<Float16> made = deviations(std::span<const float>(vectors), std::span<const Float16>(anchors),
-                                               std::span<const uint32_t>(labels), 2);
+  const Points points = points_of(std::vector<float>{1, 10, 3, 10}, 2);
+  Rows anchors(2, 2);
+  anchors.row(0)[0] = 2;
+  anchors.row(0)[1] = 7;
+  const std::vector<uint32_t> labels = {0, 0};
+  std::vector<Float16> made(4, Float16(9));
+  find_deviations(points.rows, anchors, labels, made);
   CHECK(float{made[0]} == 1);
-  CHECK(float{made[1]} == 0);
+  CHECK(float{made[1]} == 3);
   CHECK(float{made[2]} == 0);
+  CHECK(float{made[3]} == 0);
 }

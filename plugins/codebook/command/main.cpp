@@ -40,7 +40,7 @@ std::string index_pipeline(const IndexOptions& options) {
                      "\n  fit.codebook ! codebook.write name=out path=" + quoted(options.out) +
                      (published ? " layout=published" : "") +
                      "\n  fit.labels ! out.labels\n  fit.iterations ! out.iterations";
-  return published ? line : line + "\n  vectors. ! out.vectors";
+  return published ? line : line + "\n  fit.deviations ! out.deviations";
 }
 
 void print_size(uint64_t bytes, uint64_t anchors, uint64_t dimensions, uint64_t vectors) {

@@ -1,0 +1,206 @@
+#!/usr/bin/env python3
+"""`millrace codebook`, and the handlers of codebooks in pipelines: what is compressed, read back, explained and refused.
+
+usage: command.py MILLRACE [unittest arguments]
+"""
+import json
+import math
+import os
+import pathlib
+import random
+import shlex
+import struct
+import subprocess
+import sys
+import tempfile
+import unittest
+
+MILLRACE = ""
+SECONDS_MAX = 300
+VECTORS_MAX = 1 << 23
+LETTERS = {"f2": "e", "f4": "f", "f8": "d"}
+
+
+def npy(path, rows, columns, numbers, dtype="f4"):
+    """Writes [rows, columns] as numpy.save does; without numbers the file is that long, of zeros."""
+    header = f"{{'descr': '<{dtype}', 'fortran_order': False, 'shape': ({rows}, {columns}), }}"
+    header += " " * (63 - (10 + len(header)) % 64) + "\n"
+    with open(path, "wb") as file:
+        file.write(b"\x93NUMPY\x01\x00" + struct.pack("<H", len(header)) + header.encode())
+        if numbers is None:
+            file.truncate(file.tell() + rows * columns * int(dtype[1]))
+        else:
+            file.write(struct.pack(f"<{len(numbers)}{LETTERS[dtype]}", *numbers))
+
+
+def npy_numbers(path, letter):
+    """All numbers of an .npy file, in order."""
+    data = pathlib.Path(path).read_bytes()
+    body = data[10 + struct.unpack("<H", data[8:10])[0]:]
+    return struct.unpack(f"<{len(body) // struct.calcsize(letter)}{letter}", body)
+
+
+class Codebooks(unittest.TestCase):
+    def setUp(self):
+        scratch = tempfile.TemporaryDirectory()
+        self.addCleanup(scratch.cleanup)
+        self.folder = pathlib.Path(scratch.name)
+        draw = random.Random(1)
+        self.numbers = [draw.gauss(row % 7, 0.25) for row in range(300) for _ in range(6)]
+        npy(self.folder / "own.npy", 300, 6, self.numbers)
+
+    def call(self, *arguments):
+        return subprocess.run([MILLRACE, *map(str, arguments)], cwd=self.folder, capture_output=True, text=True, timeout=SECONDS_MAX,
+                              stdin=subprocess.DEVNULL)
+
+    def done(self, *arguments):
+        result = self.call(*arguments)
+        self.assertEqual(result.returncode, 0, (arguments, result.stdout, result.stderr))
+        return result.stdout
+
+    def refused(self, words, *arguments, code=3):
+        result = self.call(*arguments)
+        said = result.stdout + result.stderr
+        self.assertEqual(result.returncode, code, (arguments, said))
+        for word in words:
+            self.assertIn(word, said)
+        return said
+
+    def refused_fit(self, words, source, settings, code=3):
+        return self.refused(words, "run", f"{source} ! codebook.fit name=fit {settings}  fit.labels ! null.sink", code=code)
+
+
+class Command(Codebooks):
+    def test_vectors_of_ones_own_are_compressed_and_looked_at(self):
+        said = self.done("codebook", "index", "--emb", "own.npy", "--m", 7, "--out", "own.codebook")
+        self.assertIn("7 anchors of 6 dimensions, 300 vectors", said)
+        self.assertIn("sections: settings, anchors, deviations, labels", said)
+        self.assertEqual(self.done("codebook", "info", "own.codebook"), said.split("\n", 1)[1])
+
+    def test_what_was_compressed_is_read_back(self):
+        self.done("codebook", "index", "--emb", "own.npy", "--m", 7, "--out", "own.codebook", "--set", "last_step=true")
+        self.done("run", "codebook.read name=book path=own.codebook  book.codebook ! tensor.to_npy path=anchors.npy\n"
+                         "book.labels ! tensor.to_npy path=labels.npy  book.deviations ! tensor.to_npy path=deviations.npy")
+        anchors, labels = npy_numbers(self.folder / "anchors.npy", "e"), npy_numbers(self.folder / "labels.npy", "I")
+        deviations = npy_numbers(self.folder / "deviations.npy", "e")
+        self.assertEqual((len(anchors), len(labels), len(deviations)), (42, 300, 42))
+        for row, label in enumerate(labels):
+            self.assertEqual(label, labels[row % 7], "seven groups, far from each other")
+            for column in range(6):
+                self.assertLess(abs(anchors[label * 6 + column] - self.numbers[row * 6 + column]), 1.5)
+        for at, deviation in enumerate(deviations):
+            members = [self.numbers[row * 6 + at % 6] for row, label in enumerate(labels) if label == at // 6]
+            expected = math.sqrt(sum((number - anchors[at]) ** 2 for number in members) / len(members))
+            self.assertAlmostEqual(deviation, expected, delta=1e-3)
+
+    def test_the_published_files_are_written_and_read(self):
+        said = self.done("codebook", "index", "--emb", "own.npy", "--m", 7, "--out", "own.idx")
+        self.assertIn("own.idx: a published index of three files", said)
+        sizes = [(self.folder / f"own{end}").stat().st_size for end in (".idx", ".anchors.bin", ".assign.bin")]
+        self.assertEqual(sizes, [19, 2 * 7 * 6, 4 * 300])
+        self.done("run", "codebook.read name=book path=own.idx  book.codebook ! tensor.to_npy path=anchors.npy")
+        self.assertEqual(npy_numbers(self.folder / "anchors.npy", "e"),
+                         struct.unpack("<42e", (self.folder / "own.anchors.bin").read_bytes()))
+
+    def test_the_pipeline_that_explain_prints_writes_the_same_file(self):
+        (self.folder / "it's here").mkdir()
+        arguments = ["codebook", "index", "--emb", "own.npy", "--m", 7, "--out", "it's here/a.codebook", "--set", "mean=huber"]
+        explained = self.done(*arguments, "--explain")
+        self.assertFalse((self.folder / "it's here/a.codebook").exists())
+        self.done(*arguments)
+        written = (self.folder / "it's here/a.codebook").read_bytes()
+        (self.folder / "it's here/a.codebook").unlink()
+        words = shlex.split(explained)
+        self.assertEqual(words[:2], ["millrace", "run"])
+        self.done("run", *words[2:])
+        self.assertEqual((self.folder / "it's here/a.codebook").read_bytes(), written)
+
+    def test_the_published_fits_are_the_same(self):
+        said = self.done("codebook", "test")
+        self.assertEqual(said.count("  the same\n"), 8, said)
+        self.assertEqual(len(said.splitlines()), 9)
+        self.assertIn("test.vectors name=vectors n=300 d=64", self.done("codebook", "test", "--explain"))
+
+    def test_wrong_command_lines_are_refused(self):
+        for arguments in ([], ["indx"], ["index"], ["index", "--emb", "own.npy"], ["info"],
+                          ["index", "--emb", "own.npy", "--out", "a", "--set", "mean"]):
+            self.assertEqual(self.call("codebook", *arguments).returncode, 2, arguments)
+
+    def test_files_that_are_none_are_refused(self):
+        (self.folder / "words").write_text("hello, world")
+        self.refused(["'words' is not a codebook's file"], "codebook", "info", "words", code=1)
+        self.refused(["cannot read 'none': No such file"], "codebook", "info", "none", code=1)
+        self.refused(["error MR0604", "'words' is not a codebook's file"], "run",
+                     "codebook.read name=book path=words  book.codebook ! null.sink")
+        self.done("codebook", "index", "--emb", "own.npy", "--m", 7, "--out", "own.codebook")
+        bytes_of_file = bytearray((self.folder / "own.codebook").read_bytes())
+        bytes_of_file[-100] ^= 1
+        (self.folder / "own.codebook").write_bytes(bytes_of_file)
+        self.refused(["error MR0604", "is damaged: its section labels"], "run",
+                     "codebook.read name=book path=own.codebook  book.codebook ! null.sink")
+
+
+@unittest.skipIf(os.environ.get("MILLRACE_PART"), "the quick tests and those under sanitizers have the small fits")
+class Large(Codebooks):
+    def test_the_large_published_fits_are_the_same(self):
+        said = self.done("codebook", "test", "--large")
+        self.assertEqual(said.count("  the same\n"), 12, said)
+        self.assertIn(" 107091    2.09%", said)
+
+
+class Wrong(Codebooks):
+    def test_too_few_vectors_none_and_too_many_are_refused_before_anything_runs(self):
+        self.refused_fit(["error MR0402", "[300, 6], which is fewer than the m=301 anchors", "try: m=300"],
+                         "tensor.from_npy path=own.npy stacked=false", "m=301")
+        npy(self.folder / "none.npy", 0, 4, [])
+        self.refused_fit(["error MR0402", "the vectors are [0, 4]: there are none"], "tensor.from_npy path=none.npy stacked=false", "m=1")
+        npy(self.folder / "flat.npy", 4, 0, [])
+        self.refused_fit(["error MR0402", "the vectors are [4, 0] and have no numbers"],
+                         "tensor.from_npy path=flat.npy stacked=false", "m=1")
+        npy(self.folder / "many.npy", VECTORS_MAX + 1, 1, None, "f2")
+        self.refused_fit(["error MR0402", f"one fit takes at most {VECTORS_MAX}"], "tensor.from_npy path=many.npy stacked=false", "m=1")
+        self.refused_fit(["error MR0312", "m"], "test.vectors", "m=0")
+
+    def test_numbers_that_are_not_finite_are_named_or_skipped(self):
+        for bad, word in ((math.nan, "NaN"), (math.inf, "an infinity")):
+            numbers = list(self.numbers)
+            numbers[17 * 6 + 2] = bad
+            npy(self.folder / "bad.npy", 300, 6, numbers)
+            source = "tensor.from_npy path=bad.npy stacked=false"
+            self.refused_fit([f"the vector of row 17 has {word} in column 2", "bad=skip"], source, "m=7", code=1)
+            self.done("run", f"{source} ! codebook.fit name=fit m=7 bad=skip  fit.labels ! tensor.to_npy path=labels.npy", "--json",
+                      "report.json", "--quiet")
+            report = json.loads((self.folder / "report.json").read_text())
+            self.assertEqual(report["handlers"]["fit"]["counts"]["vectors_skipped"], 1)
+            labels = npy_numbers(self.folder / "labels.npy", "I")
+            self.assertEqual([row for row, label in enumerate(labels) if label == 0xffffffff], [17])
+        npy(self.folder / "zeros.npy", 2, 2, [1, 1, 0, 0])
+        self.refused_fit(["the vector of row 1 is all zeros and has no direction"], "tensor.from_npy path=zeros.npy stacked=false",
+                         "m=1 metric=cosine", code=1)
+
+    def test_given_anchors_must_fit(self):
+        self.refused_fit(["error MR0402", "init=given needs the first anchors"], "test.vectors", "m=4 init=given")
+        npy(self.folder / "given.npy", 4, 5, [0.5] * 20)
+        line = "tensor.from_npy name=given path=given.npy stacked=false ; tensor.from_npy name=own path=own.npy stacked=false ! " \
+               "codebook.fit name=fit m=4 {}  given. ! fit.anchors  fit.labels ! null.sink"
+        self.refused(["error MR0402", "the first anchors are [4, 5], and m=4 anchors of these vectors are [4, 6]"], "run",
+                     line.format("init=given"))
+        self.refused(["error MR0402", "the input anchors is for init=given"], "run", line.format("init=random"))
+        npy(self.folder / "given.npy", 4, 6, self.numbers[:24])
+        self.done("run", line.format("init=given"))
+
+    def test_outputs_that_the_writer_needs_are_named(self):
+        fit = "test.vectors ! codebook.fit name=fit m=8  fit.codebook ! codebook.write "
+        self.refused(["error MR0402", "layout=published has labels"], "run", fit + "path=a.idx layout=published")
+        self.refused(["error MR0402", "ends with .idx", "try: path=a.idx"], "run",
+                     fit + "name=out path=a layout=published  fit.labels ! out.labels")
+
+    def test_numbers_of_other_types_are_refused(self):
+        npy(self.folder / "double.npy", 300, 6, self.numbers, "f8")
+        self.refused_fit(["error MR0402", "gives float64", "takes float16, float32, bfloat16"],
+                         "tensor.from_npy path=double.npy stacked=false", "m=7")
+
+
+if __name__ == "__main__":
+    MILLRACE = os.path.abspath(sys.argv.pop(1))
+    unittest.main()
