@@ -3,6 +3,7 @@
 #include "plugins/codebook/cells.h"
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 
 #include "plugins/codebook/vectorize.h"
@@ -91,17 +92,19 @@ void Cells::trimmed(const Cell& cell, std::span<const float> distances, std::spa
   const size_t left_out = cell.size() / kTrimmedOf, stride = points_.rows.stride();
   std::vector<int64_t> kept = cell.sums;
   if (left_out > 0) {
-    std::vector<uint32_t> order = cell.members;
-    const auto is_nearer = [&](uint32_t i, uint32_t k) {
-      return distances[i] < distances[k] || (distances[i] == distances[k] && i < k);
-    };
+    // Distances have no sign, so their bits have their order; an index after them decides between equal ones.
+    std::vector<uint64_t> order;
+    order.reserve(cell.size());
+    for (const uint32_t i : cell.members) order.push_back(uint64_t{std::bit_cast<uint32_t>(distances[i])} << 32 | i);
     const auto near_end = order.begin() + static_cast<ptrdiff_t>(left_out);
     const auto far_begin = order.end() - static_cast<ptrdiff_t>(left_out);
-    std::nth_element(order.begin(), near_end, order.end(), is_nearer);
-    std::nth_element(near_end, far_begin, order.end(), is_nearer);
-    for (auto i = order.begin(); i != near_end; ++i)
-      take_row(points_.rows.row(*i), stride, points_.values, kept.data());
-    for (auto i = far_begin; i != order.end(); ++i) take_row(points_.rows.row(*i), stride, points_.values, kept.data());
+    std::nth_element(order.begin(), near_end, order.end());
+    std::nth_element(near_end, far_begin, order.end());
+    const auto take = [&](uint64_t member) {
+      take_row(points_.rows.row(static_cast<uint32_t>(member)), stride, points_.values, kept.data());
+    };
+    std::for_each(order.begin(), near_end, take);
+    std::for_each(far_begin, order.end(), take);
   }
   divide(kept, points_.values, static_cast<double>(cell.size() - 2 * left_out), mean);
 }

@@ -5,6 +5,24 @@
 
 namespace millrace::codebook {
 
+namespace {
+
+constexpr int kLooks = 2000; // before a thread sleeps: some ten microseconds
+
+// Looks until something holds; false: it did not in so many looks.
+template <class Holds>
+bool comes_soon(const Holds& holds) {
+  for (int n = 0; n < kLooks; ++n) {
+    if (holds()) return true;
+#if defined(__x86_64__)
+    __builtin_ia32_pause();
+#endif
+  }
+  return false;
+}
+
+} // namespace
+
 Crew::Crew(uint32_t threads) {
   for (uint32_t n = 1; n < threads; ++n) threads_.emplace_back([this] { serve(); });
 }
@@ -23,19 +41,21 @@ void Crew::each(size_t count, size_t grain, const Part& work) {
     for (size_t begin = 0; begin < count; begin += grain) work(begin, std::min(count, begin + grain));
     return;
   }
+  work_ = &work;
+  count_ = count;
+  grain_ = grain;
+  next_ = 0;
+  working_ = static_cast<uint32_t>(threads_.size());
   {
     const std::lock_guard lock(mutex_);
-    work_ = &work;
-    count_ = count;
-    grain_ = grain;
-    next_ = 0;
-    working_ = static_cast<uint32_t>(threads_.size());
     ++round_;
   }
   begins_.notify_all();
   take_parts();
+  const auto are_done = [this] { return working_ == 0; };
+  if (comes_soon(are_done)) return;
   std::unique_lock lock(mutex_);
-  ends_.wait(lock, [this] { return working_ == 0; });
+  ends_.wait(lock, are_done);
 }
 
 void Crew::take_parts() {
@@ -45,15 +65,18 @@ void Crew::take_parts() {
 
 void Crew::serve() {
   uint64_t seen = 0;
-  std::unique_lock lock(mutex_);
+  const auto has_work = [&] { return leaves_ || round_ != seen; };
   for (;;) {
-    begins_.wait(lock, [&] { return leaves_ || round_ != seen; });
+    if (!comes_soon(has_work)) {
+      std::unique_lock lock(mutex_);
+      begins_.wait(lock, has_work);
+    }
     if (leaves_) return;
     seen = round_;
-    lock.unlock();
     take_parts();
-    lock.lock();
-    if (--working_ == 0) ends_.notify_one();
+    if (--working_ > 0) continue;
+    const std::lock_guard lock(mutex_);
+    ends_.notify_one();
   }
 }
 

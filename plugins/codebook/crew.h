@@ -1,4 +1,5 @@
-// Threads that share the loops of one fit.
+// Threads that share the loops of one fit. Most loops take some ten microseconds, which is less than to wake a thread,
+// so threads look for the next loop for about as long before they sleep.
 #pragma once
 
 #include <atomic>
@@ -30,11 +31,12 @@ class Crew {
   void take_parts();
   void serve();
 
-  std::mutex mutex_;
+  std::mutex mutex_; // guards what is waited for
   std::condition_variable begins_, ends_;
-  uint64_t round_ = 0;   // counts calls of each()
-  uint32_t working_ = 0; // threads that have not ended this round
-  bool leaves_ = false;
+  std::atomic<uint64_t> round_{0};   // counts calls of each()
+  std::atomic<uint32_t> working_{0}; // threads that have not ended this round
+  std::atomic<bool> leaves_{false};
+  // Written by the owner before a round begins.
   const Part* work_ = nullptr;
   size_t count_ = 0, grain_ = 1;
   std::atomic<size_t> next_{0};

@@ -121,12 +121,22 @@ constexpr double kDoubleSlack = 1e-12;
 } // namespace
 
 DistanceBounds::DistanceBounds(size_t stride)
-    : above(std::sqrt(1 + error_of_distance(stride)) + kDoubleSlack),
-      below(std::sqrt(1 - error_of_distance(stride)) - kDoubleSlack) {}
+    : above_(std::sqrt(1 + error_of_distance(stride)) + kDoubleSlack),
+      below_(std::sqrt(1 - error_of_distance(stride)) - kDoubleSlack) {}
 
 double DistanceBounds::at_least(float computed) const {
-  return std::sqrt(std::max(double{computed} - kSmallest, 0.0)) / above;
+  return std::sqrt(std::max(double{computed} - kSmallest, 0.0)) / above_;
 }
-double DistanceBounds::at_most(float computed) const { return std::sqrt(double{computed} + kSmallest) / below; }
+
+// Another distance is computed as at least away · below, not squared. Both sides are squared, and `above` is room for
+// the roundings of this.
+bool DistanceBounds::is_below(float computed, double away) const {
+  const double least = away * below_ / above_;
+  return least > 0 && double{computed} + kSmallest < least * least;
+}
+
+double DistanceBounds::reach(float computed) const {
+  return std::sqrt(double{computed} + 2 * kSmallest) * above_ * above_ / below_;
+}
 
 } // namespace millrace::codebook

@@ -49,9 +49,13 @@ double error_of_distance(size_t stride);
 struct DistanceBounds {
   explicit DistanceBounds(size_t stride);
   double at_least(float computed) const; // the true distance is at least this
-  double at_most(float computed) const;  // and at most that
+  // True if a distance that is truly at least `away`, not squared, is also computed as above this one.
+  bool is_below(float computed, double away) const;
+  // The least such `away`, but for some slack.
+  double reach(float computed) const;
 
-  double above, below; // the root of a computed distance over the true one, at most and at least
+ private:
+  double above_, below_; // the root of a computed distance over the true one, at most and at least
 };
 
 } // namespace millrace::codebook

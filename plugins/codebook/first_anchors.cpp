@@ -24,7 +24,8 @@ class NearestChosen {
         bounds_(rows.stride()),
         distances_(rows.count(), std::numeric_limits<float>::infinity()),
         nearest_(rows.count()),
-        reaches_(rows.count()) {}
+        reaches_(rows.count()),
+        furthest_((rows.count() + kRowsAPart - 1) / kRowsAPart) {}
 
   void add(uint32_t chosen, Crew& crew) {
     const float* const added = rows_.row(chosen);
@@ -34,34 +35,39 @@ class NearestChosen {
     const auto index = static_cast<uint32_t>(chosen_.size());
     chosen_.push_back(chosen);
     crew.each(rows_.count(), kRowsAPart, [&](size_t begin, size_t end) {
-      for (size_t i = begin; i < end; ++i) {
-        if (index > 0 && reaches_[i] <= from[nearest_[i]]) continue;
-        const float there = distance(rows_.row(i), added, rows_.stride());
-        if (there >= distances_[i]) continue;
-        distances_[i] = there;
-        nearest_[i] = index;
-        // A vector that is truly so far away is also computed as no nearer.
-        reaches_[i] = bounds_.at_most(there) * bounds_.above / bounds_.below;
-      }
+      for (size_t i = begin; i < end; ++i)
+        if (index == 0 || reaches_[i] > from[nearest_[i]]) look(i, added, index);
+      size_t at = begin;
+      for (size_t i = begin; i < end; ++i)
+        if (distances_[i] >= distances_[at]) at = i;
+      furthest_[begin / kRowsAPart] = static_cast<uint32_t>(at);
     });
+  }
+  // The vector that is furthest from its nearest, the last of several.
+  uint32_t furthest() const {
+    uint32_t at = furthest_[0];
+    for (const uint32_t one : furthest_)
+      if (distances_[one] >= distances_[at]) at = one;
+    return at;
   }
   const std::vector<float>& distances() const { return distances_; }
 
  private:
+  void look(size_t vector, const float* added, uint32_t index) {
+    const float there = distance(rows_.row(vector), added, rows_.stride());
+    if (there >= distances_[vector]) return;
+    distances_[vector] = there;
+    nearest_[vector] = index;
+    reaches_[vector] = bounds_.reach(there);
+  }
+
   const Rows& rows_;
   const DistanceBounds bounds_;
   std::vector<float> distances_;
   std::vector<uint32_t> chosen_, nearest_; // `nearest_` by vector: which of the chosen
   std::vector<double> reaches_;            // by vector: its distance to that one, not squared, at most
+  std::vector<uint32_t> furthest_;         // by part: its furthest vector
 };
-
-// The last of the greatest.
-uint32_t furthest(const std::vector<float>& distances) {
-  uint32_t at = 0;
-  for (uint32_t i = 1; i < distances.size(); ++i)
-    if (distances[i] >= distances[at]) at = i;
-  return at;
-}
 
 } // namespace
 
@@ -70,7 +76,7 @@ std::vector<uint32_t> farthest(const Rows& rows, uint32_t count, Crew& crew) {
   std::vector<uint32_t> chosen = {0};
   while (chosen.size() < count) {
     nearest.add(chosen.back(), crew);
-    chosen.push_back(furthest(nearest.distances()));
+    chosen.push_back(nearest.furthest());
   }
   return chosen;
 }

@@ -50,7 +50,7 @@ constexpr uint32_t kNoLabel = std::numeric_limits<uint32_t>::max(); // a vector 
 class FitCodebook final : public Handler {
  public:
   FitCodebook() {
-    cost_hint_us(200'000); // 10,000 vectors of 128 numbers, 256 anchors
+    cost_hint_us(90'000); // 10,000 vectors of 128 numbers, 256 anchors
   }
 
   void configure(const Formats& formats) override {

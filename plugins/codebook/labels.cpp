@@ -2,14 +2,12 @@
 #include "plugins/codebook/labels.h"
 
 #include <atomic>
-#include <cmath>
 
 namespace millrace::codebook {
 
 namespace {
 
 constexpr size_t kVectorsAPart = 256;
-constexpr double kWaySlack = 1e-12; // for the roundings of a way, which is in double precision
 
 } // namespace
 
@@ -50,8 +48,7 @@ bool Labels::keeps_label(size_t vector, const Rows& anchors, const Ways& ways) {
   const uint32_t label = assigned_[vector];
   others_at_[vector] -= label == ways.whose ? ways.next : ways.longest;
   const float own = distance(rows_.row(vector), anchors.row(label), rows_.stride());
-  // A computed distance to an anchor that is truly so far is above `own` also after its own rounding.
-  if (bounds_.at_most(own) * bounds_.above >= others_at_[vector] * bounds_.below) return false;
+  if (!bounds_.is_below(own, others_at_[vector])) return false;
   distances_[vector] = own;
   labels_[vector] = label;
   return true;
@@ -60,12 +57,7 @@ bool Labels::keeps_label(size_t vector, const Rows& anchors, const Ways& ways) {
 Labels::Ways Labels::ways_to(const Rows& anchors) const {
   Ways ways;
   for (uint32_t label = 0; label < anchors.count(); ++label) {
-    double square = 0;
-    for (uint32_t j = 0; j < anchors.dimensions(); ++j) {
-      const double went = double{anchors.row(label)[j]} - double{anchors_.row(label)[j]};
-      square += went * went;
-    }
-    const double way = std::sqrt(square) * (1 + kWaySlack);
+    const double way = bounds_.reach(distance(anchors.row(label), anchors_.row(label), anchors.stride()));
     if (way > ways.longest) {
       ways.next = ways.longest;
       ways.longest = way;

@@ -2,8 +2,8 @@
 #include "plugins/codebook/points.h"
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
-#include <limits>
 #include <string>
 #include <type_traits>
 
@@ -17,15 +17,40 @@ double sum_of(const double (&lanes)[kLanes]) {
   return ((lanes[0] + lanes[1]) + (lanes[2] + lanes[3])) + ((lanes[4] + lanes[5]) + (lanes[6] + lanes[7]));
 }
 
-constexpr uint32_t kNone = std::numeric_limits<uint32_t>::max();
-uint32_t first_not_finite(std::span<const float> row) {
-  const auto at = std::find_if_not(row.begin(), row.end(), [](float number) { return std::isfinite(number); });
-  return at == row.end() ? kNone : static_cast<uint32_t>(at - row.begin());
+// Copies a row as single precision and gives the greatest magnitude in it, as bits, whose order is that of magnitudes;
+// those of infinities and NaN are the greatest.
+template <class Element>
+[[gnu::always_inline]] inline uint32_t copy_row(const Element* from, uint32_t count, float* to) {
+  uint32_t largest = 0;
+  for (uint32_t j = 0; j < count; ++j) {
+    const float number = from[j];
+    to[j] = number;
+    largest = std::max(largest, std::bit_cast<uint32_t>(number) & 0x7fffffffu);
+  }
+  return largest;
+}
+CODEBOOK_VECTORIZE uint32_t read_row(const Float16* from, uint32_t count, float* to) {
+  return copy_row(from, count, to);
+}
+CODEBOOK_VECTORIZE uint32_t read_row(const BFloat16* from, uint32_t count, float* to) {
+  return copy_row(from, count, to);
+}
+CODEBOOK_VECTORIZE uint32_t read_row(const float* from, uint32_t count, float* to) { return copy_row(from, count, to); }
+
+float largest_of(std::span<const float> row) {
+  float largest = 0;
+  for (const float number : row) largest = std::max(largest, std::abs(number));
+  return largest;
 }
 
-BadVectors not_finite(size_t row, uint32_t column, float number) {
+uint32_t first_not_finite(std::span<const float> row) {
+  const auto at = std::find_if_not(row.begin(), row.end(), [](float number) { return std::isfinite(number); });
+  return static_cast<uint32_t>(at - row.begin());
+}
+
+BadVectors not_finite(size_t row, uint32_t column, std::span<const float> numbers) {
   return BadVectors("the vector of row " + std::to_string(row) + " has " +
-                    (std::isnan(number) ? "NaN" : "an infinity") + " in column " + std::to_string(column) +
+                    (std::isnan(numbers[column]) ? "NaN" : "an infinity") + " in column " + std::to_string(column) +
                     "; bad=skip leaves out such rows");
 }
 
@@ -44,12 +69,12 @@ Points read(std::span<const Element> elements, uint32_t dimensions, Metric metri
   std::vector<double> squares(count);
   for (size_t i = 0; i < count; ++i) {
     const std::span<float> row = points.rows.numbers(used);
-    std::copy_n(elements.data() + i * dimensions, dimensions, row.begin());
-    const uint32_t column = first_not_finite(row);
-    double square = column == kNone ? square_of(row.data(), points.rows.stride()) : 0;
-    const bool has_no_direction = metric == Metric::cosine && !(square > 0);
-    if (column != kNone || has_no_direction) {
-      if (bad == BadRows::refuse) throw column != kNone ? not_finite(i, column, row[column]) : no_direction(i);
+    float largest_here =
+        std::bit_cast<float>(read_row(elements.data() + i * dimensions, dimensions, row.data())); // may be no number
+    const bool is_finite = std::isfinite(largest_here);
+    double square = is_finite ? square_of(row.data(), points.rows.stride()) : 0;
+    if (!is_finite || (metric == Metric::cosine && !(square > 0))) {
+      if (bad == BadRows::refuse) throw is_finite ? no_direction(i) : not_finite(i, first_not_finite(row), row);
       points.skipped.push_back(static_cast<uint32_t>(i));
       continue;
     }
@@ -57,8 +82,9 @@ Points read(std::span<const Element> elements, uint32_t dimensions, Metric metri
       const double norm = std::sqrt(square);
       for (float& number : row) number = static_cast<float>(double{number} / norm);
       square = square_of(row.data(), points.rows.stride());
+      largest_here = largest_of(row);
     }
-    for (const float number : row) largest = std::max(largest, std::abs(double{number}));
+    largest = std::max(largest, double{largest_here});
     largest_square = std::max(largest_square, square);
     squares[used++] = square;
   }

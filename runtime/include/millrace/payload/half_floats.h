@@ -102,11 +102,15 @@ MR_HOST_DEVICE inline Float16::operator float() const {
 #ifdef __CUDA_ARCH__
   return __half2float(__ushort_as_half(bits));
 #else
-  const uint32_t sign = (bits & 0x8000u) << 16, exponent = bits >> 10 & 31u, fraction = bits & 0x3ffu;
-  if (exponent == 31) return std::bit_cast<float>(sign | 0xffu << 23 | fraction << 13);
-  if (exponent > 0) return std::bit_cast<float>(sign | (exponent + 112) << 23 | fraction << 13);
-  const float small = static_cast<float>(fraction) / 16777216.0f; // subnormals count in 2^-24
-  return sign ? -small : small;
+  constexpr uint32_t kRebias = 112u << 23; // the exponents' biases are 127 and 15
+  const uint32_t sign = (bits & 0x8000u) << 16, magnitude = bits & 0x7fffu, exponent = bits & 0x7c00u;
+  const uint32_t normal = (magnitude << 13) + kRebias;
+  // A subnormal number is taken for the fraction of the least normal one, of which that is taken off again.
+  const float small = std::bit_cast<float>(normal + (1u << 23)) - 0x1p-14f;
+  const uint32_t large = normal + kRebias; // infinity and NaN
+  const uint32_t is_small = 0u - uint32_t{exponent == 0}, is_large = 0u - uint32_t{exponent == 0x7c00u};
+  return std::bit_cast<float>(sign | (std::bit_cast<uint32_t>(small) & is_small) | (large & is_large) |
+                              (normal & ~(is_small | is_large)));
 #endif
 }
 
