@@ -2,8 +2,8 @@
 """Tests what write_performance.py makes of the page's parts that are measured by themselves."""
 import unittest
 
-from write_performance import (GPU_BEGIN, GPU_END, MEDIA_BEGIN, MEDIA_END, NET_BEGIN, NET_END, batch_lines, gpu_tables,
-                               with_gpu_tables, with_media_table, with_net_table)
+from write_performance import (CODEBOOK_BEGIN, CODEBOOK_END, GPU_BEGIN, GPU_END, MEDIA_BEGIN, MEDIA_END, NET_BEGIN, NET_END,
+                               batch_lines, gpu_tables, with_codebook_table, with_gpu_tables, with_media_table, with_net_table)
 
 PRINTED = """
 ### slope: time added by a handler
@@ -100,6 +100,28 @@ class WithNetTable(unittest.TestCase):
         page = with_net_table("# P\n", self.result(0.5, 1, ["ZeroMQ is not measured"]), "measured so")
         self.assertIn("\n- ZeroMQ is not measured\n" + NET_END, page)
         self.assertNotIn("not measured", with_net_table(page, self.result(0.5, 1), "measured so"))
+
+
+class WithCodebookTable(unittest.TestCase):
+    def result(self, of_faiss, of_one_thread, missing=()):
+        def row(case, metric, value):
+            return {"bench": "fit", "case": case, "program": "millrace", "metric": metric, "unit": "ratio", "p50": value, "p99": value, "n": 5}
+        return {"rows": [row("1 thread", "of_faiss", of_faiss), row("2 threads", "of_one_thread", of_one_thread)], "missing": list(missing)}
+
+    def test_each_goal_has_its_verdict(self):
+        page = with_codebook_table("# P\n", self.result(1.2, 0.7), "measured so")
+        self.assertIn("| fit | 1 thread | millrace | of_faiss | 1.20 | 1.20 | ratio | ≤ 1.2 | met |", page)
+        self.assertIn("| fit | 2 threads | millrace | of_one_thread | 0.70 | 0.70 | ratio | ≤ 0.65 | **missed** |", page)
+
+    def test_a_table_that_is_measured_again_takes_the_place_of_the_old_one_before_that_of_a_gpu(self):
+        page = with_gpu_tables("# P\n\ntext\n", PRINTED, "one machine")
+        page = with_codebook_table(page, self.result(0.5, 0.6, ["FAISS is not measured"]), "measured so")
+        self.assertIn("\n- FAISS is not measured\n" + CODEBOOK_END, page)
+        self.assertLess(page.index(CODEBOOK_END), page.index(GPU_BEGIN))
+        again = with_codebook_table(page, self.result(0.4, 0.6), "measured so")
+        self.assertEqual(again.count(CODEBOOK_BEGIN), 1)
+        self.assertNotIn("not measured", again)
+        self.assertEqual(with_codebook_table(again, self.result(0.4, 0.6), "measured so"), again)
 
 
 class BatchLines(unittest.TestCase):

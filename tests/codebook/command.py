@@ -8,6 +8,7 @@ import math
 import os
 import pathlib
 import random
+import re
 import shlex
 import struct
 import subprocess
@@ -15,6 +16,7 @@ import sys
 import tempfile
 import unittest
 
+ROOT = pathlib.Path(__file__).resolve().parents[2]
 MILLRACE = ""
 SECONDS_MAX = 300
 VECTORS_MAX = 1 << 23
@@ -120,6 +122,15 @@ class Command(Codebooks):
         self.assertEqual(said.count("  the same\n"), 8, said)
         self.assertEqual(len(said.splitlines()), 9)
         self.assertIn("test.vectors name=vectors n=300 d=64", self.done("codebook", "test", "--explain"))
+
+    def test_the_guide_shows_what_its_commands_print(self):
+        guide = (ROOT / "docs" / "guide" / "codebooks.md").read_text()
+        commands = re.search(r"```sh\n(.*?)```", guide, re.DOTALL)[1].splitlines()
+        shown = re.search(r"```text\n(.*?)```", guide, re.DOTALL)[1]
+        self.assertEqual(len(commands), 3)
+        for command in commands:
+            said = self.done(*shlex.split(command)[1:])
+        self.assertEqual(said, shown)
 
     def test_wrong_command_lines_are_refused(self):
         for arguments in ([], ["indx"], ["index"], ["index", "--emb", "own.npy"], ["info"],

@@ -17,7 +17,7 @@ LIBRARIES = {"millrace-plugin-opencv": "libopencv-", "millrace-plugin-media": "l
 REQUIRED = ("millrace", "millrace-dev")
 # A type of handler that each plugin brings.
 TYPES = {"millrace-plugin-opencv": "image.file", "millrace-plugin-media": "video.file",
-         "millrace-plugin-model": "model.run"}
+         "millrace-plugin-model": "model.run", "millrace-plugin-codebook": "codebook.fit"}
 
 
 def output(*command):

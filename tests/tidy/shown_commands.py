@@ -100,6 +100,9 @@ class Help:
         if verb and not re.search(rf"(?m)^  {re.escape(verb[0])} ", self.text()):
             yield f"`{command}`: millrace has no command {verb[0]}"
             return
+        # A plugin's command may have commands of its own.
+        if words[1:] and "Subcommands:" in self.text(*verb) and re.search(rf"(?m)^  {re.escape(words[1])} ", self.text(*verb)):
+            verb.append(words[1])
         for option in (word for word in words if word.startswith("-") and word != "-"):
             if not re.search(rf"{re.escape(option.split('=')[0])}\b", self.text(*verb)):
                 yield f"`{command}`: {' '.join(verb)} has no option {option}"
