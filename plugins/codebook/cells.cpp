@@ -31,10 +31,11 @@ void divide(const std::vector<int64_t>& sums, const Whole& values, double by, st
   for (size_t j = 0; j < mean.size(); ++j) mean[j] = static_cast<float>(values.number(sums[j]) / by);
 }
 
-// No anchor lies further from the origin than the furthest vector, but for the rounding of anchors.
-Whole energy_units(const Points& points) {
-  const auto count = static_cast<double>(std::max<size_t>(points.count(), 1));
-  return Whole::sums_to(5 * points.squares.largest() * count);
+// No distance, squared, is above four times the greatest square of a vector or an anchor.
+Whole energy_units(const Points& points, const Rows& anchors) {
+  double largest = points.squares.largest();
+  for (size_t a = 0; a < anchors.count(); ++a) largest = std::max(largest, square_of(anchors.row(a), anchors.stride()));
+  return Whole::sums_to(5 * largest * static_cast<double>(points.count())); // a fifth of it for roundings
 }
 
 } // namespace
@@ -65,8 +66,6 @@ double Cell::energy(const Points& points, const float* anchor) const {
   const double product = product_of(anchor, sums.data(), points.values, stride);
   return (points.squares.number(square) - 2 * product) + static_cast<double>(size()) * square_of(anchor, stride);
 }
-
-Cells::Cells(const Points& points) : points_(points), energies_(energy_units(points)) {}
 
 void Cells::sort(std::span<const uint32_t> labels, size_t count, Crew& crew) {
   cells_.resize(count);
@@ -110,23 +109,24 @@ void Cells::trimmed(const Cell& cell, std::span<const float> distances, std::spa
 }
 
 void Cells::huber(const Cell& cell, std::span<const float> distances, float far, std::span<float> mean) const {
-  const Whole weights = Whole::below(0.75); // in 2^-40, the largest being 1
+  const Whole weights = Whole::below(1);
   std::vector<int64_t> sums(points_.rows.stride());
   int64_t weight_sum = 0;
   for (const uint32_t i : cell.members) {
     const float at = std::sqrt(distances[i]);
     const float weight = at <= far ? 1.0f : far / at;
-    add_weighed(points_.rows.row(i), sums.size(), double{weight}, points_.values, sums.data());
+    add_weighed(points_.rows.row(i), sums.size(), double{weight}, points_.weighed, sums.data());
     weight_sum += weights.of(double{weight});
   }
-  divide(sums, points_.values, weights.number(weight_sum), mean);
+  if (weight_sum > 0) divide(sums, points_.weighed, weights.number(weight_sum), mean);
 }
 
 double Cells::energy(const Rows& anchors) const {
+  const Whole units = energy_units(points_, anchors);
   int64_t sum = 0;
   for (size_t cell = 0; cell < count(); ++cell)
-    if (!cells_[cell].members.empty()) sum += energies_.of(cells_[cell].energy(points_, anchors.row(cell)));
-  return energies_.number(sum) / static_cast<double>(points_.count());
+    if (!cells_[cell].members.empty()) sum += units.of(cells_[cell].energy(points_, anchors.row(cell)));
+  return units.number(sum) / static_cast<double>(points_.count());
 }
 
 } // namespace millrace::codebook

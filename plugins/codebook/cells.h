@@ -34,7 +34,7 @@ enum class Mean { plain, trimmed, huber };
 class Cells {
  public:
   // `points` outlives this.
-  explicit Cells(const Points& points);
+  explicit Cells(const Points& points) : points_(points) {}
 
   // Sorts the vectors by their labels, which are below `count`, and sums up the cells whose members have changed.
   void sort(std::span<const uint32_t> labels, size_t count, Crew& crew);
@@ -42,7 +42,8 @@ class Cells {
   size_t count() const { return cells_.size(); }
   const Cell& operator[](size_t cell) const { return cells_[cell]; } // members rise
 
-  // The mean of a cell with members, in single precision. `distances`: of all vectors to their anchors, squared. `far`:
+  // Sets `mean`, which is the anchor at first, to the mean of a cell with members, in single precision. If all of them
+  // lie so far away that they weigh nothing, it stays. `distances`: of all vectors to their anchors, squared. `far`:
   // for Mean::huber, the distance (not squared) from which on members weigh less.
   void mean(size_t cell, Mean kind, std::span<const float> distances, float far, std::span<float> mean) const;
 
@@ -54,7 +55,6 @@ class Cells {
   void huber(const Cell& cell, std::span<const float> distances, float far, std::span<float> mean) const;
 
   const Points& points_;
-  Whole energies_;
   std::vector<Cell> cells_;
   std::vector<std::vector<uint32_t>> before_; // members that the sums were made of
 };

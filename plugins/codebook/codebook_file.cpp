@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <bit>
 #include <cerrno>
+#include <cmath>
 #include <cstring>
 
 #include "plugins/codebook/crc32c.h"
@@ -62,6 +63,10 @@ CodebookFileError damaged(const std::string& path, const std::string& part, cons
   return CodebookFileError("'" + path + "' is damaged: its " + part + " " + reason);
 }
 
+bool all_zeros(std::span<const std::byte> bytes) {
+  return std::ranges::all_of(bytes, [](std::byte byte) { return byte == std::byte{0}; });
+}
+
 struct Section {
   Kind kind;
   std::span<const std::byte> bytes;
@@ -110,7 +115,7 @@ void write_codebook(const std::string& path, const CodebookView& codebook) {
 }
 
 CodebookFile::CodebookFile(const std::string& path) {
-  const int file = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  const int file = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK); // a FIFO without a writer is no file
   struct stat status {};
   const bool is_open = file >= 0 && ::fstat(file, &status) == 0;
   const int reason = errno;
@@ -118,9 +123,12 @@ CodebookFile::CodebookFile(const std::string& path) {
   void* mapped = MAP_FAILED;
   if (is_file && status.st_size > 0)
     mapped = ::mmap(nullptr, static_cast<size_t>(status.st_size), PROT_READ, MAP_PRIVATE, file, 0);
+  const bool is_mapped = mapped != MAP_FAILED || !is_file || status.st_size == 0;
+  const int map_reason = errno;
   if (file >= 0) ::close(file);
   if (!is_open) throw CodebookFileError("cannot read '" + path + "': " + std::strerror(reason));
   if (!is_file) throw CodebookFileError("cannot read '" + path + "': it is no file");
+  if (!is_mapped) throw CodebookFileError("cannot map '" + path + "': " + std::strerror(map_reason));
   if (mapped != MAP_FAILED) bytes_ = {static_cast<const std::byte*>(mapped), static_cast<size_t>(status.st_size)};
   try {
     read(path);
@@ -132,46 +140,61 @@ CodebookFile::CodebookFile(const std::string& path) {
 
 CodebookFile::~CodebookFile() { ::munmap(const_cast<std::byte*>(bytes_.data()), bytes_.size()); }
 
-void CodebookFile::read(const std::string& path) {
+namespace {
+
+// The header and the table are looked at, and what the table says is not.
+std::vector<Entry> read_table(const std::string& path, std::span<const std::byte> bytes) {
   Header header;
-  if (bytes_.size() < sizeof kMagic || std::memcmp(bytes_.data(), kMagic, sizeof kMagic) != 0)
+  if (bytes.size() < sizeof kMagic || std::memcmp(bytes.data(), kMagic, sizeof kMagic) != 0)
     throw CodebookFileError("'" + path + "' is not a codebook's file: it does not begin with " +
                             std::string(kMagic, sizeof kMagic));
-  if (bytes_.size() < sizeof header) throw damaged(path, "header", "breaks off");
-  std::memcpy(&header, bytes_.data(), sizeof header);
-  const auto all_zeros = [](std::span<const std::byte> bytes) {
-    return std::ranges::all_of(bytes, [](std::byte byte) { return byte == std::byte{0}; });
-  };
-  if (header.header_crc != crc32c(bytes_.first(kHeaderChecked)) || !all_zeros(bytes_of(header.zeros)))
+  if (bytes.size() < sizeof header) throw damaged(path, "header", "breaks off");
+  std::memcpy(&header, bytes.data(), sizeof header);
+  if (header.header_crc != crc32c(bytes.first(kHeaderChecked)) || !all_zeros(bytes_of(header.zeros)))
     throw damaged(path, "header", "is not as it was written");
   if (header.version != kVersion)
     throw CodebookFileError("'" + path + "' has version " + std::to_string(header.version) +
                             " of a codebook's file, and this program reads version 1");
-  if (header.bytes != bytes_.size())
+  if (header.bytes != bytes.size())
     throw damaged(path, "header",
-                  "says " + std::to_string(header.bytes) + " bytes, and there are " + std::to_string(bytes_.size()));
-  if (header.sections > kSectionsMax || sizeof header + header.sections * sizeof(Entry) > bytes_.size())
+                  "says " + std::to_string(header.bytes) + " bytes, and there are " + std::to_string(bytes.size()));
+  if (header.sections > kSectionsMax || sizeof header + header.sections * sizeof(Entry) > bytes.size())
     throw damaged(path, "table", "is longer than the file");
   std::vector<Entry> table(header.sections);
-  const std::span<const std::byte> table_bytes = bytes_.subspan(sizeof header, table.size() * sizeof(Entry));
-  std::memcpy(table.data(), table_bytes.data(), table_bytes.size());
-  if (header.table_crc != crc32c(table_bytes)) throw damaged(path, "table", "is not as it was written");
+  const std::span<const std::byte> of_table = bytes.subspan(sizeof header, table.size() * sizeof(Entry));
+  std::memcpy(table.data(), of_table.data(), of_table.size());
+  if (header.table_crc != crc32c(of_table)) throw damaged(path, "table", "is not as it was written");
+  return table;
+}
 
-  size_t end = sizeof header + table_bytes.size();
+} // namespace
+
+void CodebookFile::read(const std::string& path) {
+  const std::vector<Entry> table = read_table(path, bytes_);
+  size_t end = sizeof(Header) + table.size() * sizeof(Entry);
+  uint32_t kinds = 0; // a bit for each that came
+  uint32_t deviation_rows = 0;
   for (const Entry& entry : table) {
     const char* const name = name_of(entry.kind);
     if (!name)
       throw damaged(path, "table", "has a section of kind " + std::to_string(static_cast<uint32_t>(entry.kind)));
-    if (entry.offset != aligned(end) || entry.bytes > bytes_.size() - entry.offset)
-      throw damaged(path, std::string("section ") + name, "lies outside of its place");
+    const std::string part = std::string("section ") + name;
+    const uint32_t kind = 1u << static_cast<uint32_t>(entry.kind);
+    if (kinds & kind) throw damaged(path, part, "comes twice");
+    kinds |= kind;
+    if (entry.offset != aligned(end) || entry.offset > bytes_.size() || entry.bytes > bytes_.size() - entry.offset)
+      throw damaged(path, part, "lies outside of its place");
     if (!all_zeros(bytes_.subspan(end, entry.offset - end)))
-      throw damaged(path, std::string("padding before section ") + name, "is not as it was written");
+      throw damaged(path, "padding before " + part, "is not as it was written");
     const std::span<const std::byte> section = bytes_.subspan(entry.offset, entry.bytes);
-    if (crc32c(section) != entry.crc) throw damaged(path, std::string("section ") + name, "is not as it was written");
+    if (crc32c(section) != entry.crc) throw damaged(path, part, "is not as it was written");
     end = entry.offset + entry.bytes;
-    const uint64_t elements = uint64_t{entry.rows} * entry.columns;
+    const bool is_list = entry.kind == Kind::settings || entry.kind == Kind::labels;
     const uint64_t element = entry.kind == Kind::settings ? 1 : entry.kind == Kind::labels ? 4 : 2;
-    if (elements * element != entry.bytes) throw damaged(path, std::string("section ") + name, "has another shape");
+    const uint64_t elements = entry.bytes / element;
+    if (entry.bytes % element != 0 || uint64_t{entry.rows} * entry.columns != elements ||
+        (is_list && entry.columns != 1))
+      throw damaged(path, part, "has another shape than its bytes");
     const auto halves = [&] { return std::span(reinterpret_cast<const Float16*>(section.data()), elements); };
     switch (entry.kind) {
       case Kind::settings: view_.settings.assign(reinterpret_cast<const char*>(section.data()), section.size()); break;
@@ -180,13 +203,31 @@ void CodebookFile::read(const std::string& path) {
         view_.anchor_count = entry.rows;
         view_.dimensions = entry.columns;
         break;
-      case Kind::deviations: view_.deviations = halves(); break;
+      case Kind::deviations:
+        view_.deviations = halves();
+        deviation_rows = entry.rows;
+        break;
       case Kind::labels: view_.labels = {reinterpret_cast<const uint32_t*>(section.data()), elements}; break;
     }
   }
   if (!all_zeros(bytes_.subspan(end))) throw damaged(path, "end", "is not as it was written");
+  check(path, deviation_rows);
+}
+
+// Numbers that checksums hold together may still mean nothing.
+void CodebookFile::check(const std::string& path, uint32_t deviation_rows) const {
   if (view_.anchors.empty()) throw damaged(path, "table", "has no anchors");
-  if (!view_.deviations.empty() && view_.deviations.size() != view_.anchors.size())
+  for (size_t i = 0; i < view_.labels.size(); ++i)
+    if (view_.labels[i] >= view_.anchor_count && view_.labels[i] != kNoLabel)
+      throw damaged(path, "section labels",
+                    "has label " + std::to_string(view_.labels[i]) + " of vector " + std::to_string(i) +
+                        ", and there are " + std::to_string(view_.anchor_count) + " anchors");
+  for (const std::span<const Float16> numbers : {view_.anchors, view_.deviations})
+    if (!std::ranges::all_of(numbers, [](float number) { return std::isfinite(number); }))
+      throw damaged(path, numbers.data() == view_.anchors.data() ? "section anchors" : "section deviations",
+                    "has a number that is not finite");
+  if (!view_.deviations.empty() &&
+      (deviation_rows != view_.anchor_count || view_.deviations.size() != view_.anchors.size()))
     throw damaged(path, "section deviations", "has another shape than the anchors");
 }
 

@@ -1,18 +1,21 @@
+// clang-format off: the format's table keeps its lines.
 // A codebook in one file, which is mapped and not read in.
 //
 // All numbers are little endian. A header of 64 bytes is followed by a table of sections and by the sections, each at a
 // multiple of 64 bytes, with zeros in between.
 //
-//   header    magic "MRCODEBK", u32 version 1, u32 sections, u64 bytes of the file, u32 CRC-32C of the table,
-//             u32 CRC-32C of the 28 bytes before it, zeros
-//   table     for each section 32 bytes: u32 kind, u32 CRC-32C of its bytes, u64 offset, u64 bytes, u32 rows, u32
-//   columns settings  kind 1: text of lines `key=value` anchors   kind 2: f16 [anchors, dimensions] deviations kind 3,
-//   may be missing: f16 [anchors, dimensions], the root of the mean of (x − a)² over a cell's members labels    kind 4,
-//   may be missing: u32 [vectors]
+//   header      magic "MRCODEBK", u32 version 1, u32 sections, u64 bytes of the file, u32 CRC-32C of the table,
+//               u32 CRC-32C of the 28 bytes before it, zeros
+//   table       for each section 32 bytes: u32 kind, u32 CRC-32C of its bytes, u64 offset, u64 bytes, u32 rows, u32
+//   columns settings    kind 1: text of lines `key=value`, a row for each byte anchors     kind 2: f16 [anchors,
+//   dimensions] deviations  kind 3, may be missing: f16 [anchors, dimensions], the root of the mean of (x − a)² over a
+//   cell's members labels      kind 4, may be missing: u32 [vectors, 1], below the number of anchors, or kNoLabel
 //
-// A file is written beside its place and renamed when it is whole. A reader looks at every byte: at the checksums of
-// header, table and sections, and that the bytes between are zeros. So a damaged file is refused, with the section that
-// is damaged.
+// There is at most one section of a kind. A file is written beside its place and renamed when it is whole. A reader
+// looks at every byte: at the checksums of header, table and sections, and that the bytes between are zeros. So a
+// damaged file is refused, with the section that is damaged. A file that somebody else cuts off while it is mapped ends
+// the program, as with any mapped file.
+// clang-format on
 #pragma once
 
 #include <cstddef>
@@ -25,6 +28,9 @@
 #include "millrace/payload/half_floats.h"
 
 namespace millrace::codebook {
+
+// The label of a vector that was left out of a fit.
+inline constexpr uint32_t kNoLabel = 0xffffffffu;
 
 // A codebook as files have it; who made the views owns their memory.
 struct CodebookView {
@@ -57,6 +63,7 @@ class CodebookFile {
 
  private:
   void read(const std::string& path);
+  void check(const std::string& path, uint32_t deviation_rows) const;
 
   std::span<const std::byte> bytes_; // mapped
   CodebookView view_;

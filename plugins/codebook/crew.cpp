@@ -2,12 +2,14 @@
 #include "plugins/codebook/crew.h"
 
 #include <algorithm>
+#include <system_error>
+#include <utility>
 
 namespace millrace::codebook {
 
 namespace {
 
-constexpr int kLooks = 2000; // before a thread sleeps: some ten microseconds
+constexpr int kLooks = 2000; // before a thread sleeps: some fifty microseconds
 
 // Looks until something holds; false: it did not in so many looks.
 template <class Holds>
@@ -23,8 +25,11 @@ bool comes_soon(const Holds& holds) {
 
 } // namespace
 
-Crew::Crew(uint32_t threads) {
-  for (uint32_t n = 1; n < threads; ++n) threads_.emplace_back([this] { serve(); });
+Crew::Crew(uint32_t threads, std::function<bool()> stops) : stops_(std::move(stops)) {
+  try {
+    for (uint32_t n = 1; n < threads; ++n) threads_.emplace_back([this] { serve(); });
+  } catch (const std::system_error&) { // no more of them: results do not depend on their number
+  }
 }
 
 Crew::~Crew() {
@@ -38,7 +43,10 @@ Crew::~Crew() {
 
 void Crew::each(size_t count, size_t grain, const Part& work) {
   if (threads_.empty() || count <= grain) {
-    for (size_t begin = 0; begin < count; begin += grain) work(begin, std::min(count, begin + grain));
+    for (size_t begin = 0; begin < count; begin += grain) {
+      if (stops_()) throw Interrupted();
+      work(begin, std::min(count, begin + grain));
+    }
     return;
   }
   work_ = &work;
@@ -53,14 +61,24 @@ void Crew::each(size_t count, size_t grain, const Part& work) {
   begins_.notify_all();
   take_parts();
   const auto are_done = [this] { return working_ == 0; };
-  if (comes_soon(are_done)) return;
-  std::unique_lock lock(mutex_);
-  ends_.wait(lock, are_done);
+  if (!comes_soon(are_done)) {
+    std::unique_lock lock(mutex_);
+    ends_.wait(lock, are_done);
+  }
+  if (failure_) std::rethrow_exception(std::exchange(failure_, nullptr));
 }
 
 void Crew::take_parts() {
-  for (size_t begin = next_.fetch_add(grain_); begin < count_; begin = next_.fetch_add(grain_))
-    (*work_)(begin, std::min(count_, begin + grain_));
+  try {
+    for (size_t begin = next_.fetch_add(grain_); begin < count_; begin = next_.fetch_add(grain_)) {
+      if (stops_()) throw Interrupted();
+      (*work_)(begin, std::min(count_, begin + grain_));
+    }
+  } catch (...) {
+    next_ = count_;
+    const std::lock_guard lock(mutex_);
+    failure_ = std::current_exception();
+  }
 }
 
 void Crew::serve() {

@@ -6,6 +6,7 @@
 #include <condition_variable>
 #include <cstddef>
 #include <cstdint>
+#include <exception>
 #include <functional>
 #include <mutex>
 #include <thread>
@@ -13,24 +14,32 @@
 
 namespace millrace::codebook {
 
+struct Interrupted : std::exception {
+  const char* what() const noexcept override { return "the loop was interrupted"; }
+};
+
 // Belongs to one thread, which works too.
 class Crew {
  public:
-  // `threads`: that compute, the caller's among them; at least 1.
-  explicit Crew(uint32_t threads);
+  // `threads`: that compute, the caller's among them; at least 1. If the system starts no more, those that there are do
+  // all. `stops`: asked by all of them before each part; it may become true at any time.
+  explicit Crew(
+      uint32_t threads, std::function<bool()> stops = [] { return false; });
   ~Crew();
   Crew(const Crew&) = delete;
   Crew& operator=(const Crew&) = delete;
 
   using Part = std::function<void(size_t begin, size_t end)>;
   // Calls work for parts of 0 … count, each of at most `grain`, on several threads at a time, and returns when all are
-  // done. `work` throws nothing.
+  // done. If a call throws, the parts that nobody has begun are left out, and each() throws the same. If the crew is to
+  // stop, it throws Interrupted.
   void each(size_t count, size_t grain, const Part& work);
 
  private:
   void take_parts();
   void serve();
 
+  const std::function<bool()> stops_;
   std::mutex mutex_; // guards what is waited for
   std::condition_variable begins_, ends_;
   std::atomic<uint64_t> round_{0};   // counts calls of each()
@@ -40,6 +49,7 @@ class Crew {
   const Part* work_ = nullptr;
   size_t count_ = 0, grain_ = 1;
   std::atomic<size_t> next_{0};
+  std::exception_ptr failure_; // under mutex_
   std::vector<std::thread> threads_;
 };
 

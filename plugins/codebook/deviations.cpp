@@ -1,8 +1,11 @@
 // See deviations.h.
 #include "plugins/codebook/deviations.h"
 
+#include <algorithm>
 #include <cmath>
 #include <vector>
+
+#include "plugins/codebook/points.h"
 
 namespace millrace::codebook {
 
@@ -21,7 +24,8 @@ void find_deviations(const Rows& rows, const Rows& anchors, std::span<const uint
   }
   for (size_t at = 0; at < made.size(); ++at) {
     const uint32_t count = counts[at / dimensions];
-    made[at] = Float16(count > 0 ? static_cast<float>(std::sqrt(squares[at] / count)) : 0.0f);
+    const double deviation = count > 0 ? std::sqrt(squares[at] / count) : 0;
+    made[at] = Float16(static_cast<float>(std::min(deviation, double{kAnchorMax})));
   }
 }
 

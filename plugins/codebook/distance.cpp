@@ -125,7 +125,9 @@ DistanceBounds::DistanceBounds(size_t stride)
       below_(std::sqrt(1 - error_of_distance(stride)) - kDoubleSlack) {}
 
 double DistanceBounds::at_least(float computed) const {
-  return std::sqrt(std::max(double{computed} - kSmallest, 0.0)) / above_;
+  // An infinite distance was only too large for a float.
+  const double square = std::min(double{computed}, double{std::numeric_limits<float>::max()});
+  return std::sqrt(std::max(square - kSmallest, 0.0)) / above_;
 }
 
 // Another distance is computed as at least away · below, not squared. Both sides are squared, and `above` is room for

@@ -29,9 +29,11 @@ class NearestChosen {
 
   void add(uint32_t chosen, Crew& crew) {
     const float* const added = rows_.row(chosen);
-    std::vector<double> from; // half of the distance between the new one and each that was chosen before
-    for (const uint32_t before : chosen_)
-      from.push_back(bounds_.at_least(distance(added, rows_.row(before), rows_.stride())) / 2);
+    std::vector<double> from(chosen_.size()); // half of the distance between the new one and each chosen before
+    crew.each(chosen_.size(), kRowsAPart, [&](size_t begin, size_t end) {
+      for (size_t c = begin; c < end; ++c)
+        from[c] = bounds_.at_least(distance(added, rows_.row(chosen_[c]), rows_.stride())) / 2;
+    });
     const auto index = static_cast<uint32_t>(chosen_.size());
     chosen_.push_back(chosen);
     crew.each(rows_.count(), kRowsAPart, [&](size_t begin, size_t end) {

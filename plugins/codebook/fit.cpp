@@ -86,15 +86,15 @@ class Annealing {
         if (settings_.momentum != 0) std::ranges::fill(velocity_.numbers(cell), 0.0f);
         return;
       }
-      std::vector<float> mean(anchor.size());
+      std::vector<float> mean(anchor.begin(), anchor.end());
       cells_.mean(cell, settings_.mean, labels_.distances(), far, mean);
       for (size_t j = 0; j < anchor.size(); ++j) {
         float way = alpha * (mean[j] - anchor[j]);
-        if (settings_.momentum != 0) {
-          float& velocity = velocity_.numbers(cell)[j];
-          way = velocity = settings_.momentum * velocity + (1 - settings_.momentum) * way;
-        }
-        anchor[j] = Float16(anchor[j] + std::clamp(way, -settings_.step_max, settings_.step_max));
+        if (settings_.momentum != 0)
+          way = settings_.momentum * velocity_.numbers(cell)[j] + (1 - settings_.momentum) * way;
+        way = std::clamp(way, -settings_.step_max, settings_.step_max);
+        if (settings_.momentum != 0) velocity_.numbers(cell)[j] = way;
+        anchor[j] = Float16(std::clamp(anchor[j] + way, -kAnchorMax, kAnchorMax));
       }
     });
   }
@@ -137,18 +137,22 @@ class Annealing {
 
 } // namespace
 
-Fit fit(const Points& points, const FitSettings& settings, const Rows& given, Crew& crew,
-        const std::function<bool()>& goes_on) {
+Fit fit(const Points& points, const FitSettings& settings, const Rows& given, Crew& crew) {
   Annealing annealing(points, settings, first_anchors(points, settings, given, crew), crew);
   Fit made;
   uint32_t calm = 0;
-  for (uint32_t count = 0; count < settings.iterations && goes_on() && !made.converged; ++count) {
+  for (uint32_t count = 0; count < settings.iterations && !made.converged; ++count) {
     const Iteration last = annealing.iterate(count);
     made.iterations.push_back(last);
     calm = std::abs(last.change) < settings.tolerance && last.changed < settings.changes ? calm + 1 : 0;
     made.converged = calm == kCalmIterations;
   }
-  if (settings.last_step && !made.iterations.empty()) annealing.take_means();
+  if (settings.last_step && !made.iterations.empty()) {
+    annealing.take_means();
+    Iteration& last = made.iterations.back();
+    last.change += annealing.energy() - last.energy;
+    last.energy = annealing.energy();
+  }
   made.anchors = annealing.anchors();
   made.labels = annealing.labels();
   made.energy = annealing.energy();

@@ -8,7 +8,6 @@
 #pragma once
 
 #include <cstdint>
-#include <functional>
 #include <vector>
 
 #include "plugins/codebook/cells.h"
@@ -38,7 +37,8 @@ struct FitSettings {
   uint32_t changes = 1;
   Maintenance maintenance = Maintenance::none;
   uint32_t interval = 20;
-  bool last_step = false; // each anchor becomes the exact mean of its cell at the end
+  // Each anchor becomes the exact mean of its cell at the end. The last iteration's energy is then that of this.
+  bool last_step = false;
 };
 
 // Anchors that a fit may end with: maintenance as published adds some, and splits no more cells once there are four
@@ -64,9 +64,7 @@ struct Fit {
 };
 
 // `given`: the first anchors for Start::given, of the points' dimensions. There are at least as many points as anchors.
-// `goes_on` is asked before each iteration.
-Fit fit(
-    const Points& points, const FitSettings& settings, const Rows& given, Crew& crew,
-    const std::function<bool()>& goes_on = [] { return true; });
+// Throws Interrupted if the crew is to stop.
+Fit fit(const Points& points, const FitSettings& settings, const Rows& given, Crew& crew);
 
 } // namespace millrace::codebook

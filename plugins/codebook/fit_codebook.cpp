@@ -1,12 +1,12 @@
 // codebook.fit: anneals the anchors of a codebook to vectors.
 #include <algorithm>
 #include <atomic>
-#include <limits>
 #include <stdexcept>
 #include <string>
 
 #include "millrace/handler.h"
 #include "millrace/payload/half_floats.h"
+#include "plugins/codebook/codebook_file.h"
 #include "plugins/codebook/deviations.h"
 #include "plugins/codebook/fit.h"
 #include "plugins/codebook/iteration_record.h"
@@ -22,12 +22,13 @@ with any number of threads.
 
 Each iteration gives every vector the label of its nearest anchor, of several the first; takes the
 `mean` of each cell; and moves each anchor by α·(mean − anchor), α = rate·T / (1 + T), at most
-`step_max` in each dimension. `momentum` β makes of that step s ← β·s + (1 − β)·step. The energy is
-the mean squared distance to the moved anchors. The fit ends after `iterations`, or once for three
-iterations in a row the energy changed by less than `tolerance` and fewer labels than `changes`.
-Then T cools: `exponential` T ← T·(1 − c), `linear` T₀·(1 − c·t), `harmonic` T₀ / (1 + c·t), with c
-the `cooling_rate`. Because steps shrink with T, a fit can freeze before anchors have reached their
-means. `last_step` puts each anchor on the mean of its cell at the end.
+`step_max` in each dimension, which is in the units of the vectors. `momentum` β makes of that step
+s ← β·s + (1 − β)·step, before the limit. The energy is the mean squared distance to the moved
+anchors. The fit ends after `iterations`, or once for three iterations in a row the energy changed by
+less than `tolerance` and fewer labels than `changes`. After each iteration T cools: `exponential`
+T ← T·(1 − c), `linear` T₀·(1 − c·t), `harmonic` T₀ / (1 + c·t), with c the `cooling_rate`. Because
+steps shrink with T, a fit can freeze before anchors have reached their means. `last_step` puts each
+anchor on the mean of its cell at the end.
 
 `init` chooses the first anchors: `farthest` (vector 0, then again and again the one furthest from
 all chosen ones), `kmeans++`, `random`, or `given` by the input `anchors`; a tick without them has
@@ -38,14 +39,15 @@ close together and splits large cells, up to 4·m anchors, and can raise the ene
 merges the two anchors whose union costs least and splits the worst cell with the freed one, while
 the energy falls by that; m stays.
 
-`metric: cosine` divides vectors by their norm. NaN and infinities are refused with their row and
+`metric: cosine` divides vectors by their norm, and given anchors too. NaN and infinities are refused with their row and
 column; with `bad: skip` their rows are left out, counted (`vectors_skipped`), and get the label
 4294967295.
 
     test.vectors n=3000 d=64 ! codebook.fit name=fit m=64  fit.codebook ! null.sink
 )"[1];
 
-constexpr uint32_t kNoLabel = std::numeric_limits<uint32_t>::max(); // a vector that was left out has it
+// The bounds of distances hold up to twice as many.
+constexpr int64_t kDimensionsMax = int64_t{1} << 17;
 
 class FitCodebook final : public Handler {
  public:
@@ -88,10 +90,14 @@ class FitCodebook final : public Handler {
       throw std::runtime_error(std::to_string(points.count()) + " vectors are left of " +
                                std::to_string(vectors.shape()[0]) + ", and m=" + std::to_string(asked.anchors) +
                                " anchors need as many");
-    Crew crew(static_cast<uint32_t>(std::max<int64_t>(*threads_, 1)));
-    const Fit made = fit(points, asked, given_.connected() ? given_of(given_(tick), points) : Rows(), crew,
-                         [this] { return !is_interrupted_.load(std::memory_order_relaxed); });
-    if (is_interrupted_) return;
+    Crew crew(static_cast<uint32_t>(std::max<int64_t>(*threads_, 1)),
+              [this] { return is_interrupted_.load(std::memory_order_relaxed); });
+    Fit made;
+    try {
+      made = fit(points, asked, given_.connected() ? given_of(given_(tick), points) : Rows(), crew);
+    } catch (const Interrupted&) {
+      return;
+    }
     give(tick, points, made, vectors.shape()[0]);
     if (!points.skipped.empty()) count("vectors_skipped", static_cast<int64_t>(points.skipped.size()));
   }
@@ -101,6 +107,9 @@ class FitCodebook final : public Handler {
  private:
   void check(int64_t count, int64_t dimensions) const {
     const std::string shape = "[" + std::to_string(count) + ", " + std::to_string(dimensions) + "]";
+    if (dimensions > kDimensionsMax)
+      throw std::invalid_argument("the vectors are " + shape + ", and one fit takes at most " +
+                                  std::to_string(kDimensionsMax) + " dimensions");
     if (dimensions < 1) throw std::invalid_argument("the vectors are " + shape + " and have no numbers");
     if (count < 1) throw std::invalid_argument("the vectors are " + shape + ": there are none");
     if (static_cast<uint64_t>(count) > kSummandsMax)
@@ -119,22 +128,23 @@ class FitCodebook final : public Handler {
                                   std::to_string(dimensions) + "]");
   }
 
+  Metric metric() const { return *metric_ == "cosine" ? Metric::cosine : Metric::l2; }
+
   Points points_of(const TensorView& vectors) const {
     const auto dimensions = static_cast<uint32_t>(vectors.shape()[1]);
-    const Metric metric = *metric_ == "cosine" ? Metric::cosine : Metric::l2;
     const BadRows bad = *bad_ == "skip" ? BadRows::skip : BadRows::refuse;
     if (vectors.dtype() == dtype_of<Float16>())
-      return make_points(vectors.elements<Float16>(), dimensions, metric, bad);
+      return make_points(vectors.elements<Float16>(), dimensions, metric(), bad);
     if (vectors.dtype() == dtype_of<BFloat16>())
-      return make_points(vectors.elements<BFloat16>(), dimensions, metric, bad);
-    return make_points(vectors.elements<float>(), dimensions, metric, bad);
+      return make_points(vectors.elements<BFloat16>(), dimensions, metric(), bad);
+    return make_points(vectors.elements<float>(), dimensions, metric(), bad);
   }
 
   Rows given_of(const TensorView& given, const Points& points) const {
     check_given(given.shape()[0], given.shape()[1], points.dimensions());
     return given.dtype() == dtype_of<Float16>()
-               ? make_points(given.elements<Float16>(), points.dimensions(), Metric::l2, BadRows::refuse).rows
-               : make_points(given.elements<float>(), points.dimensions(), Metric::l2, BadRows::refuse).rows;
+               ? make_points(given.elements<Float16>(), points.dimensions(), metric(), BadRows::refuse).rows
+               : make_points(given.elements<float>(), points.dimensions(), metric(), BadRows::refuse).rows;
   }
 
   FitSettings settings() const {

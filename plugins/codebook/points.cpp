@@ -7,6 +7,7 @@
 #include <string>
 #include <type_traits>
 
+#include "plugins/codebook/number_text.h"
 #include "plugins/codebook/vectorize.h"
 
 namespace millrace::codebook {
@@ -43,20 +44,27 @@ float largest_of(std::span<const float> row) {
   return largest;
 }
 
-uint32_t first_not_finite(std::span<const float> row) {
-  const auto at = std::find_if_not(row.begin(), row.end(), [](float number) { return std::isfinite(number); });
-  return static_cast<uint32_t>(at - row.begin());
+// Reasons why a row cannot be used.
+enum class Fault { none, not_finite, too_large, no_direction };
+
+Fault fault_of(float largest, double square, Metric metric) {
+  if (!std::isfinite(largest)) return Fault::not_finite;
+  if (metric == Metric::cosine) return square > 0 ? Fault::none : Fault::no_direction;
+  return largest > kAnchorMax ? Fault::too_large : Fault::none;
 }
 
-BadVectors not_finite(size_t row, uint32_t column, std::span<const float> numbers) {
-  return BadVectors("the vector of row " + std::to_string(row) + " has " +
-                    (std::isnan(numbers[column]) ? "NaN" : "an infinity") + " in column " + std::to_string(column) +
-                    "; bad=skip leaves out such rows");
-}
-
-BadVectors no_direction(size_t row) {
-  return BadVectors("the vector of row " + std::to_string(row) +
-                    " is all zeros and has no direction, which metric=cosine needs; bad=skip leaves out such rows");
+BadVectors bad_vectors(Fault fault, size_t row, std::span<const float> numbers) {
+  const std::string vector = "the vector of row " + std::to_string(row), skip = "bad=skip leaves out such rows";
+  if (fault == Fault::no_direction)
+    return BadVectors(vector + " is all zeros and has no direction, which metric=cosine needs; " + skip);
+  const auto is_good = [](float number) { return std::abs(number) <= kAnchorMax; }; // false for NaN
+  const auto bad = std::ranges::find_if_not(
+      numbers, fault == Fault::too_large ? is_good : [](float number) { return std::isfinite(number); });
+  const std::string column = " in column " + std::to_string(bad - numbers.begin());
+  if (fault == Fault::too_large)
+    return BadVectors(vector + " has " + number_text(double{*bad}) + column +
+                      ", and anchors are of half precision, up to 65504; scale the vectors, or " + skip);
+  return BadVectors(vector + " has " + (std::isnan(*bad) ? "NaN" : "an infinity") + column + "; " + skip);
 }
 
 template <class Element>
@@ -71,10 +79,9 @@ Points read(std::span<const Element> elements, uint32_t dimensions, Metric metri
     const std::span<float> row = points.rows.numbers(used);
     float largest_here =
         std::bit_cast<float>(read_row(elements.data() + i * dimensions, dimensions, row.data())); // may be no number
-    const bool is_finite = std::isfinite(largest_here);
-    double square = is_finite ? square_of(row.data(), points.rows.stride()) : 0;
-    if (!is_finite || (metric == Metric::cosine && !(square > 0))) {
-      if (bad == BadRows::refuse) throw is_finite ? no_direction(i) : not_finite(i, first_not_finite(row), row);
+    double square = square_of(row.data(), points.rows.stride());
+    if (const Fault fault = fault_of(largest_here, square, metric); fault != Fault::none) {
+      if (bad == BadRows::refuse) throw bad_vectors(fault, i, row);
       points.skipped.push_back(static_cast<uint32_t>(i));
       continue;
     }
@@ -89,8 +96,9 @@ Points read(std::span<const Element> elements, uint32_t dimensions, Metric metri
     squares[used++] = square;
   }
   points.rows.resize(used);
-  if (!std::is_same_v<Element, Float16> || metric == Metric::cosine) points.values = Whole::below(largest);
-  points.squares = Whole::below(largest_square);
+  points.weighed = Whole::below(largest);
+  if (!std::is_same_v<Element, Float16> || metric == Metric::cosine) points.values = points.weighed;
+  points.squares = Whole::below(2 * largest_square); // a square of all bits of a double may be rounded up
   points.square.resize(used);
   for (size_t i = 0; i < used; ++i) points.square[i] = points.squares.of(squares[i]);
   return points;

@@ -12,6 +12,8 @@
 
 namespace millrace::codebook {
 
+inline constexpr float kAnchorMax = 65504; // the greatest number of half precision, which anchors have
+
 enum class Metric { l2, cosine };
 enum class BadRows { refuse, skip };
 
@@ -21,6 +23,7 @@ struct Points {
 
   Rows rows;
   Whole values = Whole::of_halves();  // for sums of elements
+  Whole weighed = Whole::of_halves(); // for sums of elements times weights, which are at most 1
   Whole squares = Whole::of_halves(); // for sums of |x|²
   std::vector<int64_t> square;        // |x|² of each row, in units of `squares`
   // Rows of the input that were left out because of `skip`, in order.
@@ -33,8 +36,8 @@ struct BadVectors : std::invalid_argument {
 };
 
 // `elements`: [count, dimensions], row by row. With cosine, each row is divided by its norm, in double precision, and
-// rounded once. Throws BadVectors if a number is NaN or infinite, or, with cosine, if a row is all zeros; with `skip`
-// such rows are left out.
+// rounded once. Throws BadVectors if a number is NaN, infinite or too large for an anchor, or, with cosine, if a row is
+// all zeros; with `skip` such rows are left out.
 Points make_points(std::span<const Float16> elements, uint32_t dimensions, Metric metric, BadRows bad);
 Points make_points(std::span<const BFloat16> elements, uint32_t dimensions, Metric metric, BadRows bad);
 Points make_points(std::span<const float> elements, uint32_t dimensions, Metric metric, BadRows bad);

@@ -7,6 +7,7 @@
 #include <cstring>
 #include <filesystem>
 #include <fstream>
+#include <string_view>
 #include <system_error>
 
 #include "plugins/codebook/whole_file.h"
@@ -18,13 +19,7 @@ namespace {
 constexpr uint32_t kIdxMagic = 0x564c4341;
 constexpr uint16_t kIdxVersion = 1;
 constexpr size_t kIdxBytes = 19;
-
-std::string beside(const std::string& path, const char* extension) {
-  const std::string end = ".idx";
-  if (path.size() <= end.size() || !path.ends_with(end))
-    throw CodebookFileError("the published files are named by one that ends with .idx, and '" + path + "' does not");
-  return path.substr(0, path.size() - end.size()) + extension;
-}
+constexpr std::string_view kIdxEnd = ".idx";
 
 void write_file(const std::string& path, std::span<const std::byte> bytes) {
   try {
@@ -42,9 +37,9 @@ std::vector<T> read_file(const std::string& path, uint64_t count) {
   std::error_code failed;
   const uint64_t there = std::filesystem::file_size(path, failed);
   if (failed) throw CodebookFileError("cannot read '" + path + "': " + failed.message());
-  if (there != count * sizeof(T))
+  if (there % sizeof(T) != 0 || there / sizeof(T) != count)
     throw CodebookFileError("'" + path + "' has " + std::to_string(there) + " bytes, and its .idx says " +
-                            std::to_string(count * sizeof(T)));
+                            std::to_string(count) + " numbers of " + std::to_string(sizeof(T)));
   std::vector<T> values(count);
   std::ifstream file(path, std::ios::binary);
   if (!file.read(reinterpret_cast<char*>(values.data()), static_cast<std::streamsize>(count * sizeof(T))))
@@ -67,8 +62,22 @@ T take(const std::vector<std::byte>& header, size_t& at) {
 
 } // namespace
 
+bool is_published_index(const std::string& path) { return path.ends_with(kIdxEnd) && !is_codebook_file(path); }
+
+std::array<std::string, 3> published_paths(const std::string& path) {
+  if (path.size() <= kIdxEnd.size() || !path.ends_with(kIdxEnd))
+    throw CodebookFileError("the published files are named by one that ends with .idx, and '" + path + "' does not");
+  const std::string base = path.substr(0, path.size() - kIdxEnd.size());
+  return {path, base + ".anchors.bin", base + ".assign.bin"};
+}
+
 void write_published(const std::string& path, const CodebookView& codebook) {
-  const std::string anchors = beside(path, ".anchors.bin"), labels = beside(path, ".assign.bin");
+  const auto [idx, anchors, labels] = published_paths(path);
+  for (size_t i = 0; i < codebook.labels.size(); ++i)
+    if (codebook.labels[i] >= codebook.anchor_count)
+      throw CodebookFileError("vector " + std::to_string(i) +
+                              " has no anchor, because it was left out of the fit, and '" + path +
+                              "' cannot say so; a codebook's own file can");
   std::array<std::byte, kIdxBytes> header{};
   size_t at = 0;
   put(header, at, kIdxMagic);
@@ -79,11 +88,11 @@ void write_published(const std::string& path, const CodebookView& codebook) {
   put(header, at, uint8_t{0});
   write_file(anchors, std::as_bytes(codebook.anchors));
   write_file(labels, std::as_bytes(codebook.labels));
-  write_file(path, header);
+  write_file(idx, header);
 }
 
 PublishedCodebook read_published(const std::string& path) {
-  const std::string anchors = beside(path, ".anchors.bin"), labels = beside(path, ".assign.bin");
+  const auto [idx, anchors, labels] = published_paths(path);
   std::error_code failed;
   const uint64_t bytes = std::filesystem::file_size(path, failed);
   if (failed) throw CodebookFileError("cannot read '" + path + "': " + failed.message());

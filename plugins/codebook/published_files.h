@@ -7,6 +7,7 @@
 // wrong label and a number that is not finite, and no other damage.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -24,7 +25,13 @@ struct PublishedCodebook {
   std::vector<uint32_t> labels;
 };
 
-// `path`: that of the .idx; the others lie beside it. The .idx gets its name last. Both throw CodebookFileError.
+// True if the path is that of a published index: it ends with .idx, and the file is no codebook of our own.
+bool is_published_index(const std::string& path);
+// The paths of the three files by that of the .idx, which comes first. Throws CodebookFileError for another ending.
+std::array<std::string, 3> published_paths(const std::string& path);
+
+// `path`: that of the .idx; the others lie beside it. The .idx gets its name last. Both throw CodebookFileError. A
+// label without an anchor, as vectors have that were left out of a fit, is refused: the files have no way to say so.
 void write_published(const std::string& path, const CodebookView& codebook);
 PublishedCodebook read_published(const std::string& path);
 

@@ -57,7 +57,7 @@ class ReadCodebook final : public Handler {
  private:
   void open() {
     close();
-    if (path_->ends_with(".idx") && !is_codebook_file(*path_)) {
+    if (is_published_index(*path_)) {
       published_ = read_published(*path_);
       published_view_ = published_->view();
     } else {

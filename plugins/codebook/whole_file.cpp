@@ -1,13 +1,14 @@
-// See whole_file.h.
+// Writes a file beside its place and renames it; see whole_file.h.
 #include "plugins/codebook/whole_file.h"
 
 #include <fcntl.h>
 #include <unistd.h>
 
 #include <array>
+#include <atomic>
 #include <cerrno>
+#include <cstdint>
 #include <cstdio>
-#include <cstdlib>
 #include <filesystem>
 
 #include "millrace/write_signals.h"
@@ -16,15 +17,38 @@ namespace millrace::codebook {
 
 namespace {
 
+// Names that another process of this number may have left behind.
+constexpr int kTriesMax = 100;
+
+// Links in a row, as the system follows them.
+constexpr int kLinksMax = 40;
+
+// The path that a link leads to; there need be no file.
+std::string followed(std::filesystem::path path) {
+  for (int links = 0; std::filesystem::is_symlink(path); ++links) {
+    if (links == kLinksMax) throw std::system_error(ELOOP, std::generic_category());
+    path = path.parent_path() / std::filesystem::read_symlink(path); // an absolute one takes the place of all
+  }
+  return path.string();
+}
+
 std::system_error failed() { return {errno, std::generic_category()}; }
 
 } // namespace
 
-WholeFile::WholeFile(std::string path) : path_(std::move(path)) {
-  const std::filesystem::path folder = std::filesystem::path(path_).parent_path();
-  if (!folder.empty()) std::filesystem::create_directories(folder);
-  part_ = path_ + ".part-" + std::to_string(::getpid());
-  file_ = ::open(part_.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+WholeFile::WholeFile(std::string path) : path_(followed(std::move(path))) {
+  namespace fs = std::filesystem;
+  const fs::file_status there = fs::status(path_);
+  if (fs::exists(there) && !fs::is_regular_file(there))
+    throw std::system_error(fs::is_directory(there) ? EISDIR : EINVAL, std::generic_category());
+  const fs::path folder = fs::path(path_).parent_path();
+  if (!folder.empty()) fs::create_directories(folder);
+  static std::atomic<uint32_t> made{0}; // by this process, for a name of its own
+  for (int tries = 0; file_ < 0 && tries < kTriesMax; ++tries) {
+    part_ = path_ + ".part-" + std::to_string(::getpid()) + "-" + std::to_string(made++);
+    file_ = ::open(part_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0666);
+    if (file_ < 0 && errno != EEXIST) break;
+  }
   if (file_ < 0) throw failed();
 }
 

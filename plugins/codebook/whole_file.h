@@ -11,7 +11,8 @@ namespace millrace::codebook {
 // The functions throw std::system_error with the reason of the system.
 class WholeFile {
  public:
-  // Creates "PATH.part-N"; the folder of the path is made if it is missing.
+  // Creates "PATH.part-N"; the folder of the path is made if it is missing. A link is followed. What is there and no
+  // regular file, such as a device, is refused.
   explicit WholeFile(std::string path);
   // Without commit() nothing is left.
   ~WholeFile();
@@ -25,8 +26,7 @@ class WholeFile {
   void commit();
 
  private:
-  const std::string path_;
-  std::string part_;
+  std::string path_, part_;
   int file_ = -1;
   size_t written_ = 0;
 };

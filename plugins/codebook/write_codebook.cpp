@@ -32,6 +32,8 @@ class WriteCodebook final : public Handler {
   void configure(const Formats&) override {
     if (*layout_ == "published" && !labels_.connected())
       throw std::invalid_argument("layout=published has labels, and the input labels is not connected");
+    if (*layout_ == "published" && deviations_.connected())
+      throw std::invalid_argument("layout=published has no deviations, and the input deviations is connected");
     if (*layout_ == "published" && !path_->ends_with(".idx"))
       throw std::invalid_argument("the path of layout=published ends with .idx, and '" + *path_ +
                                   "' does not\ntry: path=" + *path_ + ".idx");
@@ -45,7 +47,11 @@ class WriteCodebook final : public Handler {
     view.anchors = book.elements<Float16>();
     if (labels_.present(tick)) view.labels = labels_(tick).elements<uint32_t>();
     view.settings = settings_of(tick, view);
-    if (*layout_ == "published") return write_published(*path_, view);
+    if (*layout_ == "published") {
+      if (!labels_.present(tick))
+        throw std::runtime_error("layout=published has labels, and there are none on this tick");
+      return write_published(*path_, view);
+    }
     if (deviations_.present(tick)) view.deviations = deviations_of(tick, view);
     write_codebook(*path_, view);
   }

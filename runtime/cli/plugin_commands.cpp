@@ -42,10 +42,10 @@ std::map<std::string, fs::path> programs_of_plugins(const CLI::App& app) {
   std::map<std::string, fs::path> programs;
   std::error_code ignored;
   for (const fs::path& folder : folders)
-    for (const fs::directory_entry& entry : fs::directory_iterator(folder, ignored)) {
-      const std::string command = command_of(entry.path());
-      if (command.empty() || has_command(app, command) || !entry.is_regular_file(ignored)) continue;
-      programs.try_emplace(command, entry.path());
+    for (fs::directory_iterator at(folder, ignored), end; at != end; at.increment(ignored)) {
+      const std::string command = command_of(at->path());
+      if (command.empty() || has_command(app, command) || !at->is_regular_file(ignored)) continue;
+      programs.try_emplace(command, at->path());
     }
   return programs;
 }

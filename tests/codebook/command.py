@@ -10,10 +10,12 @@ import pathlib
 import random
 import re
 import shlex
+import signal
 import struct
 import subprocess
 import sys
 import tempfile
+import time
 import unittest
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
@@ -132,9 +134,56 @@ class Command(Codebooks):
             said = self.done(*shlex.split(command)[1:])
         self.assertEqual(said, shown)
 
+    def test_a_path_of_any_letters_is_explained_as_a_shell_reads_it(self):
+        name = "a \"b\" $HOME `id` 'c' \\ ! #.npy"
+        (self.folder / name).write_bytes((self.folder / "own.npy").read_bytes())
+        arguments = ["codebook", "index", "--emb", name, "--m", 7, "--out", "x.codebook"]
+        self.done(*arguments)
+        written = (self.folder / "x.codebook").read_bytes()
+        (self.folder / "x.codebook").unlink()
+        explained = self.done(*arguments, "--explain").replace("millrace run", shlex.quote(MILLRACE) + " run", 1)
+        subprocess.run(["sh", "-c", explained], cwd=self.folder, check=True, timeout=SECONDS_MAX, stdin=subprocess.DEVNULL)
+        self.assertEqual((self.folder / "x.codebook").read_bytes(), written)
+
+    def test_a_fit_that_differs_from_the_published_one_is_told_and_fails(self):
+        other = self.folder / "other"
+        other.write_text(f"#!/bin/sh\nexec {shlex.quote(MILLRACE)} \"$@\" --set fit.rate=0.19\n")
+        other.chmod(0o755)
+        program = pathlib.Path(MILLRACE).with_name("millrace-codebook")
+        result = subprocess.run([program, "test"], env=os.environ | {"MILLRACE_COMMAND": str(other)}, capture_output=True, text=True,
+                                timeout=SECONDS_MAX, stdin=subprocess.DEVNULL)
+        self.assertEqual(result.returncode, 1, result.stdout + result.stderr)
+        self.assertIn("differs: ", result.stdout)
+        self.assertIn("labels, anchors", result.stdout)
+
+    def test_a_signal_ends_the_run_and_leaves_nothing(self):
+        npy(self.folder / "large.npy", 200_000, 64, None, "f2")  # takes minutes: all vectors are alike
+        process = subprocess.Popen([MILLRACE, "codebook", "index", "--emb", "large.npy", "--m", "100000", "--out", "large.codebook"],
+                                   cwd=self.folder, env=os.environ | {"TMPDIR": str(self.folder)}, stdin=subprocess.DEVNULL,
+                                   stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        children = pathlib.Path(f"/proc/{process.pid}/task/{process.pid}/children")
+        while not (runs := children.read_text().split()):
+            time.sleep(0.01)
+        while process.poll() is None:  # the first lets the fit end, the second does not
+            process.send_signal(signal.SIGTERM)
+            time.sleep(0.1)
+        self.assertNotEqual(process.returncode, 0)
+        self.assertFalse(pathlib.Path(f"/proc/{runs[0]}").exists(), "the run has ended before the command")
+        self.assertEqual(sorted(path.name for path in self.folder.iterdir()), ["large.npy", "own.npy"])
+
+    def test_the_last_step_is_in_the_energy_that_is_kept(self):
+        energies = []
+        for last_step in ("false", "true"):
+            said = self.done("codebook", "index", "--emb", "own.npy", "--m", 7, "--out", "own.codebook", "--set",
+                             f"last_step={last_step}")
+            energies.append(float(re.search(r"energy: (\S+)", said)[1]))
+        self.assertLess(energies[1], energies[0])
+
     def test_wrong_command_lines_are_refused(self):
         for arguments in ([], ["indx"], ["index"], ["index", "--emb", "own.npy"], ["info"],
-                          ["index", "--emb", "own.npy", "--out", "a", "--set", "mean"]):
+                          ["index", "--emb", "own.npy", "--out", "a", "--set", "mean"],
+                          ["index", "--emb", "own.npy", "--out", "a", "--set", "m=3"],
+                          ["index", "--emb", "own.npy", "--out", "a", "--set", "name=x"]):
             self.assertEqual(self.call("codebook", *arguments).returncode, 2, arguments)
 
     def test_files_that_are_none_are_refused(self):
@@ -199,6 +248,17 @@ class Wrong(Codebooks):
         self.refused(["error MR0402", "the input anchors is for init=given"], "run", line.format("init=random"))
         npy(self.folder / "given.npy", 4, 6, self.numbers[:24])
         self.done("run", line.format("init=given"))
+
+    def test_what_a_published_index_cannot_say_is_refused(self):
+        numbers = list(self.numbers)
+        numbers[0] = math.nan
+        npy(self.folder / "bad.npy", 300, 6, numbers)
+        self.refused(["vector 0 has no anchor, because it was left out of the fit"], "codebook", "index", "--emb", "bad.npy", "--m", 7,
+                     "--out", "bad.idx", "--set", "bad=skip", code=1)
+        self.assertEqual([path.name for path in self.folder.glob("bad.*")], ["bad.npy"])
+        self.refused(["error MR0402", "layout=published has no deviations"], "run",
+                     "test.vectors ! codebook.fit name=fit m=8  fit.codebook ! codebook.write name=out layout=published path=a.idx  "
+                     "fit.labels ! out.labels  fit.deviations ! out.deviations")
 
     def test_outputs_that_the_writer_needs_are_named(self):
         fit = "test.vectors ! codebook.fit name=fit m=8  fit.codebook ! codebook.write "

@@ -116,11 +116,96 @@ TEST_CASE("of 1,000 damaged files none is read, and each refusal names the part 
     put_bytes(damaged, bytes);
     const std::string refused = refusal_of(damaged);
     INFO("damage ", n, " at byte ", at, ": ", refused);
-    const auto names = [&](const char* part) { return refused.find(part) != std::string::npos; };
+    REQUIRE(refused.starts_with("'" + damaged + "' is "));
+    const std::string said = refused.substr(damaged.size() + 2); // without the path
+    const auto names = [&](const char* part) { return said.find(part) != std::string::npos; };
     REQUIRE((names("section settings") || names("section anchors") || names("section deviations") ||
-             names("section labels") || names("header") || names("table") || names("end") ||
+             names("section labels") || names("its header") || names("its table") || names("its end") ||
              names("is not a codebook's file")));
   }
+}
+
+// A section as a hostile writer makes it, with checksums that are right.
+struct Claimed {
+  uint32_t kind;
+  std::string bytes;
+  uint32_t rows, columns;
+  uint64_t offset = 0, length = UINT64_MAX; // other than they are
+};
+
+void write_claims(const std::string& path, const std::vector<Claimed>& sections) {
+  const auto as_bytes = [](const std::string& text) { return std::as_bytes(std::span(text)); };
+  const auto put = [](std::string& to, auto value) { to.append(reinterpret_cast<const char*>(&value), sizeof value); };
+  const auto padded = [](std::string& bytes) { bytes.resize((bytes.size() + 63) / 64 * 64); };
+  std::string body(64 + 32 * sections.size(), '\0'), table;
+  padded(body);
+  for (const Claimed& section : sections) {
+    put(table, section.kind);
+    put(table, crc32c(as_bytes(section.bytes)));
+    put(table, section.offset ? section.offset : uint64_t{body.size()});
+    put(table, section.length == UINT64_MAX ? uint64_t{section.bytes.size()} : section.length);
+    put(table, section.rows);
+    put(table, section.columns);
+    body += section.bytes;
+    padded(body);
+  }
+  std::string header = "MRCODEBK";
+  put(header, uint32_t{1});
+  put(header, static_cast<uint32_t>(sections.size()));
+  put(header, uint64_t{body.size()});
+  put(header, crc32c(as_bytes(table)));
+  put(header, crc32c(as_bytes(header)));
+  put_bytes(path, body.replace(0, header.size(), header).replace(64, table.size(), table));
+}
+
+TEST_CASE("a file whose checksums are right and whose shapes are wrong is refused") {
+  const test::Folder folder;
+  const std::string path = (folder.path / "a.codebook").string();
+  const std::string two_by_three(12, '\0'), one_label(4, '\0'),
+      nan = std::string("\xff\x7f", 2) + std::string(10, '\0');
+  const Claimed anchors{2, two_by_three, 2, 3};
+  const auto refused = [&](const std::vector<Claimed>& sections) {
+    write_claims(path, sections);
+    const std::string said = refusal_of(path);
+    return said.empty() ? said : said.substr(path.size() + 3);
+  };
+  CHECK(refused({anchors, {4, one_label, 1, 1}}) == "");
+  CHECK(refused({{1, "", 0, 1}, anchors}) == "");
+  CHECK(refused({{2, two_by_three, 2, 3, 1 << 20}}) == "is damaged: its section anchors lies outside of its place");
+  CHECK(refused({{2, two_by_three, 2, 3, 0, 1 << 20}}) == "is damaged: its section anchors lies outside of its place");
+  CHECK(refused({{2, two_by_three, 2, 3, 0, UINT64_MAX - 100}}) ==
+        "is damaged: its section anchors lies outside of its place");
+  // Products of rows and columns that are right in 64 bits once they are multiplied by the size of an element.
+  CHECK(refused({anchors, {4, "", 1u << 31, 1u << 31}}) ==
+        "is damaged: its section labels has another shape than its bytes");
+  CHECK(refused({{2, one_label, 4294836226u, 2147549185u}}) ==
+        "is damaged: its section anchors has another shape than its bytes");
+  CHECK(refused({anchors, anchors}) == "is damaged: its section anchors comes twice");
+  CHECK(refused({anchors, {3, two_by_three, 3, 2}}) ==
+        "is damaged: its section deviations has another shape than the anchors");
+  CHECK(refused({anchors, {4, one_label + one_label, 1, 2}}) ==
+        "is damaged: its section labels has another shape than its bytes");
+  CHECK(refused({{2, nan, 2, 3}}) == "is damaged: its section anchors has a number that is not finite");
+  CHECK(refused({anchors, {3, nan, 2, 3}}) == "is damaged: its section deviations has a number that is not finite");
+  CHECK(refused({anchors, {9, "", 0, 0}}) == "is damaged: its table has a section of kind 9");
+  CHECK(refused({{4, one_label, 1, 1}}) == "is damaged: its table has no anchors");
+  write_claims(path, {{2, std::string(64, '\0'), 2, 16}});
+  std::filesystem::resize_file(path, 96); // the offset of the section lies after the end
+  CHECK(refusal_of(path).find("is damaged: its header says") != std::string::npos);
+}
+
+TEST_CASE("what is there and no regular file is refused, and a link is followed") {
+  const test::Folder folder;
+  const Made made = make();
+  CHECK_THROWS_WITH_AS(write_codebook("/dev/full", made.view()), "cannot write '/dev/full': Invalid argument",
+                       CodebookFileError);
+  CHECK(std::filesystem::is_character_file("/dev/full"));
+  const std::filesystem::path target = folder.path / "target.codebook", link = folder.path / "link.codebook";
+  std::filesystem::create_symlink(target, link);
+  write_codebook(link.string(), made.view());
+  CHECK(std::filesystem::is_symlink(link));
+  CHECK(refusal_of(target.string()) == "");
+  CHECK_THROWS_AS(write_codebook(folder.path.string(), made.view()), CodebookFileError);
 }
 
 TEST_CASE("a flipped bit is told by the section that it lies in") {
@@ -145,6 +230,19 @@ TEST_CASE("a flipped bit is told by the section that it lies in") {
   CHECK(refusal_of((folder.path / "none").string()).ends_with("No such file or directory"));
   CHECK(refusal_of((folder.path / ".").string()) ==
         "cannot read '" + ((folder.path / ".").string()) + "': it is no file");
+}
+
+TEST_CASE("a label without an anchor is refused, but for that of vectors that were left out") {
+  const test::Folder folder;
+  const std::string path = (folder.path / "a.codebook").string();
+  Made made = make();
+  made.labels[4] = kNoLabel;
+  write_codebook(path, made.view());
+  CHECK(refusal_of(path) == "");
+  made.labels[5] = 7;
+  write_codebook(path, made.view());
+  CHECK(refusal_of(path) ==
+        "'" + path + "' is damaged: its section labels has label 7 of vector 5, and there are 7 anchors");
 }
 
 TEST_CASE("the published files of the large case have the published sizes and ratios, and are read back") {
@@ -189,10 +287,18 @@ TEST_CASE("published files that do not fit together are refused") {
   write_published(path, view);
   CHECK(refused() == "");
   std::filesystem::resize_file((folder.path / "a.assign.bin").string(), 88);
-  CHECK(refused() == "'" + (folder.path / "a.assign.bin").string() + "' has 88 bytes, and its .idx says 92");
+  CHECK(refused() ==
+        "'" + (folder.path / "a.assign.bin").string() + "' has 88 bytes, and its .idx says 23 numbers of 4");
   write_published(path, view);
   std::ofstream((folder.path / "a.assign.bin").string(), std::ios::binary | std::ios::in) << '\x07';
   CHECK(refused() == "'" + (folder.path / "a.assign.bin").string() + "' is damaged: vector 0 has label 7 of 7");
+  Made left_out = made;
+  left_out.labels[8] = kNoLabel;
+  CHECK_THROWS_WITH_AS(write_published(path, left_out.view()),
+                       ("vector 8 has no anchor, because it was left out of the fit, and '" + path +
+                        "' cannot say so; a codebook's own file can")
+                           .c_str(),
+                       CodebookFileError);
   std::filesystem::resize_file(path, 18);
   CHECK(refused() == "'" + path + "' is no published index: it has 18 bytes, and such a file has 19");
   CHECK_THROWS_WITH(write_published((folder.path / "a.bin").string(), view),

@@ -5,6 +5,7 @@
 #include <doctest/doctest.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cmath>
 #include <limits>
 #include <numeric>
@@ -85,7 +86,7 @@ TEST_CASE("any number of threads gives the same bytes, for every init, mean and 
       }
 }
 
-TEST_CASE("corrected maintenance has at most 1 % more energy than none") {
+TEST_CASE("corrected maintenance has at most 1 % more energy than none on waves and on these mixtures") {
   for (const uint32_t seed : {1u, 2u, 3u}) {
     const Points wide = points_of(mixture(2000, 16, 20, 0.5f, seed), 16),
                  narrow = points_of(mixture(2000, 8, 100, 0.3f, seed), 8);
@@ -217,6 +218,86 @@ TEST_CASE("temperatures fall exponentially, linearly to zero, and harmonically")
   CHECK(temperatures(Cooling::harmonic) == std::vector<float>{2, 2 / 1.25f, 2 / 1.5f, 2 / 1.75f, 1, 2 / 2.25f});
 }
 
+TEST_CASE("a huber mean of members that all weigh nothing leaves the anchor") {
+  const Points points = points_of(mixture(600, 8, 6, 1, 1), 8);
+  FitSettings settings;
+  settings.anchors = 6;
+  settings.mean = Mean::huber;
+  settings.cooling = Cooling::linear; // to zero, where everything is far
+  settings.tolerance = 0;
+  const Fit made = fit_of(points, settings);
+  CHECK(made.iterations.back().temperature == 0);
+  CHECK(made.energy > 0);
+  for (const Float16 number : halves_of(made.anchors)) REQUIRE(std::isfinite(float{number}));
+}
+
+TEST_CASE("huber gives halves and the same numbers in single precision the same anchors") {
+  const std::vector<Float16> vectors = mixture(500, 9, 8, 0.6f, 12);
+  const std::vector<float> floats(vectors.begin(), vectors.end());
+  FitSettings settings;
+  settings.anchors = 8;
+  settings.mean = Mean::huber;
+  settings.huber = 0.1f;
+  const Fit made = fit_of(points_of(vectors, 9), settings), same = fit_of(points_of(floats, 9), settings);
+  CHECK(fingerprint_of(halves_of(made.anchors)) == fingerprint_of(halves_of(same.anchors)));
+}
+
+TEST_CASE("weights and squares of as many vectors as a fit takes are summed without overflow") {
+  const Whole weights = Whole::below(1);
+  CHECK(static_cast<double>(weights.of(1)) * static_cast<double>(kSummandsMax) < 0x1p63);
+  // A square that is rounded up to the power of two above it.
+  const std::vector<float> vectors = {0x1.0a0fe6p-1f, 0x1.b570fep-1f};
+  const Points points = points_of(vectors, 2);
+  CHECK(static_cast<double>(points.square[0]) * static_cast<double>(kSummandsMax) < 0x1p63);
+}
+
+TEST_CASE("the energy is right where anchors lie far outside of the vectors") {
+  std::vector<float> vectors;
+  for (int n = 0; n < 100; ++n) vectors.push_back(0.01f * static_cast<float>(n));
+  const Points points = points_of(vectors, 1);
+  Rows given(2, 1);
+  given.row(0)[0] = 1000;
+  given.row(1)[0] = -1000;
+  FitSettings settings;
+  settings.anchors = 2;
+  settings.start = Start::given;
+  settings.iterations = 1;
+  const Fit made = fit_of(points, settings, 1, given);
+  double sum = 0;
+  for (size_t i = 0; i < points.count(); ++i) {
+    const double apart = double{points.rows.row(i)[0]} - double{made.anchors.row(made.labels[i])[0]};
+    sum += apart * apart;
+  }
+  CHECK(made.energy == doctest::Approx(sum / 100).epsilon(1e-9));
+}
+
+TEST_CASE("an anchor with momentum stays among the numbers of half precision") {
+  std::vector<Float16> vectors;
+  for (int n = 0; n < 40; ++n) vectors.push_back(Float16(n % 2 ? 60000.0f : 65504.0f));
+  FitSettings settings;
+  settings.anchors = 1;
+  settings.momentum = 0.95f;
+  settings.step_max = kAnchorMax;
+  settings.tolerance = 0;
+  const Fit made = fit_of(points_of(vectors, 1), settings);
+  CHECK(std::abs(made.anchors.row(0)[0]) <= kAnchorMax);
+  CHECK(made.energy >= 0);
+}
+
+TEST_CASE("a fit that is to stop does so within its first anchors, and between two parts of an iteration") {
+  const Points points = points_of(mixture(2000, 8, 6, 1, 1), 8);
+  for (const int after : {0, 5, 700})
+    for (const uint32_t threads : {1u, 3u}) {
+      std::atomic<int> asked = 0;
+      Crew crew(threads, [&] { return asked++ >= after; });
+      FitSettings settings;
+      settings.anchors = 200;
+      settings.tolerance = 0;
+      CHECK_THROWS_AS(fit(points, settings, {}, crew), Interrupted);
+      CHECK(asked <= after + 2 * static_cast<int>(threads) + 1);
+    }
+}
+
 TEST_CASE("the last step lowers the energy and leaves the labels") {
   const Points points = points_of(waves(1000, 64), 64);
   FitSettings settings;
@@ -226,6 +307,7 @@ TEST_CASE("the last step lowers the energy and leaves the labels") {
   const Fit with = fit_of(points, settings);
   CHECK(with.labels == without.labels);
   CHECK(with.energy < without.energy);
+  CHECK(with.iterations.back().energy == with.energy);
 }
 
 TEST_CASE("cosine compares directions: vectors of any length fall into the cell of their direction") {
@@ -256,6 +338,14 @@ TEST_CASE("vectors that no fit can use are refused with row and column, or left 
   vectors[2 * 3 + 1] = 1;
   CHECK_THROWS_WITH_AS(points_of(vectors, 3),
                        "the vector of row 4 has an infinity in column 0; bad=skip leaves out such rows", BadVectors);
+  vectors = {1, 65504, -65520, 1};
+  CHECK_THROWS_WITH_AS(
+      points_of(vectors, 2),
+      "the vector of row 1 has -65520 in column 0, and anchors are of half precision, up to 65504; scale "
+      "the vectors, or bad=skip leaves out such rows",
+      BadVectors);
+  CHECK(points_of(vectors, 2, Metric::l2, BadRows::skip).count() == 1);
+  CHECK(points_of(vectors, 2, Metric::cosine).count() == 2);
   vectors = {1, 1, 0, 0};
   CHECK(points_of(vectors, 2).count() == 2);
   CHECK_THROWS_WITH_AS(

@@ -24,23 +24,36 @@ constexpr int kFailed = 1, kWrongUsage = 2; // as the command's own
 
 struct IndexOptions {
   std::string vectors, out;
-  uint64_t anchors = 256;
+  int64_t anchors = 256;
   std::vector<std::string> sets;
 };
+
+constexpr const char* kBudget = "60m"; // the longest there is
+
+// The words of `index` that set parameters of codebook.fit. Throws CLI::ValidationError for those that the command
+// sets.
+std::string fit_of(const IndexOptions& options) {
+  std::string fit = "codebook.fit name=fit m=" + std::to_string(options.anchors), budget = kBudget;
+  for (const std::string& set : options.sets) {
+    const size_t equals = set.find('=');
+    const std::string key = set.substr(0, equals), value = set.substr(equals + 1);
+    if (key == "m") throw CLI::ValidationError("--set", "m is set by --m");
+    if (key == "name") throw CLI::ValidationError("--set", "the name of the handler stays fit");
+    if (key == "budget")
+      budget = value;
+    else
+      fit += " " + key + "=" + in_quotes(value);
+  }
+  return fit + " budget=" + in_quotes(budget);
+}
 
 // The pipeline of `index`. Deviations go into a file of our own alone.
 std::string index_pipeline(const IndexOptions& options) {
   const bool published = options.out.ends_with(".idx");
-  std::string fit = "codebook.fit name=fit m=" + std::to_string(options.anchors) + " budget=60m";
-  for (const std::string& set : options.sets) {
-    const size_t equals = set.find('=');
-    fit += " " + set.substr(0, equals) + "=" + quoted(set.substr(equals + 1));
-  }
-  std::string line = "tensor.from_npy name=vectors stacked=false path=" + quoted(options.vectors) + " ! " + fit +
-                     "\n  fit.codebook ! codebook.write name=out path=" + quoted(options.out) +
-                     (published ? " layout=published" : "") +
-                     "\n  fit.labels ! out.labels\n  fit.iterations ! out.iterations";
-  return published ? line : line + "\n  fit.deviations ! out.deviations";
+  return "tensor.from_npy name=vectors stacked=false path=" + in_quotes(options.vectors) + " ! " + fit_of(options) +
+         "\n  fit.codebook ! codebook.write name=out path=" + in_quotes(options.out) +
+         (published ? " layout=published" : "") + "\n  fit.labels ! out.labels\n  fit.iterations ! out.iterations" +
+         (published ? "" : "\n  fit.deviations ! out.deviations");
 }
 
 void print_size(uint64_t bytes, uint64_t anchors, uint64_t dimensions, uint64_t vectors) {
@@ -54,11 +67,10 @@ void print_size(uint64_t bytes, uint64_t anchors, uint64_t dimensions, uint64_t 
 }
 
 int info(const std::string& path) {
-  if (path.ends_with(".idx") && !is_codebook_file(path)) {
+  if (is_published_index(path)) {
     const PublishedCodebook codebook = read_published(path);
-    const fs::path base = fs::path(path).replace_extension();
     uint64_t bytes = 0;
-    for (const char* end : {".idx", ".anchors.bin", ".assign.bin"}) bytes += fs::file_size(base.string() + end);
+    for (const std::string& file : published_paths(path)) bytes += fs::file_size(file);
     fmt::print("{}: a published index of three files\n", path);
     print_size(bytes, codebook.anchor_count, codebook.dimensions, codebook.labels.size());
     return 0;
@@ -77,7 +89,7 @@ int info(const std::string& path) {
 int index(const IndexOptions& options, bool explain) {
   const std::string line = index_pipeline(options);
   if (explain) {
-    fmt::print("millrace run \"{}\"\n", line);
+    fmt::print("millrace run {}\n", in_quotes(line));
     return 0;
   }
   const WorkFolder folder;
@@ -118,6 +130,7 @@ int main_of(int argc, char** argv) {
   test_app.add_flag("--explain", explain, "print the pipelines and end");
   try {
     app.parse(argc, argv);
+    if (index_app.parsed()) fit_of(options); // refuses parameters that the command sets
   } catch (const CLI::ParseError& failure) {
     return app.exit(failure) == 0 ? 0 : kWrongUsage;
   }
@@ -125,7 +138,7 @@ int main_of(int argc, char** argv) {
   if (info_app.parsed()) return info(file);
   if (!explain) return run_published_fits(large);
   for (const PublishedFit& fit : kPublishedFits)
-    if (large || fit.vectors <= 1000) fmt::print("millrace run \"{}\"\n", published_pipeline(fit, "."));
+    if (large || fit.vectors <= 1000) fmt::print("millrace run {}\n", in_quotes(published_pipeline(fit, ".")));
   return 0;
 }
 

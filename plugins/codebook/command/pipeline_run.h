@@ -22,11 +22,12 @@ class WorkFolder {
 
 // Runs `millrace run LINE --quiet` and gives its exit code; errors are on stderr by then. `report`: the file that the
 // report goes to. The command is the one in MILLRACE_COMMAND, which it sets for programs that it runs, else the one
-// beside this program. Throws std::runtime_error if it cannot be run.
+// beside this program. Signals go to the run. Throws std::runtime_error if it cannot
+// be run.
 int run_pipeline(const std::string& line, const std::filesystem::path& report);
 
-// A value of a parameter, as a line of a pipeline takes it.
-std::string quoted(const std::string& value);
+// A value of a parameter as a line of a pipeline takes it, or a word as a shell does: both read quotes alike.
+std::string in_quotes(const std::string& value);
 
 // Throws std::runtime_error.
 nlohmann::json read_json(const std::filesystem::path& path);

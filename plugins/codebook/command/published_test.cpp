@@ -46,8 +46,8 @@ Given read(const PublishedFit& fit, const fs::path& folder) {
   given.anchors = codebook.anchor_count;
   given.labels_print = fingerprint(std::as_bytes(std::span(codebook.labels)));
   given.codebook_print = fingerprint(std::as_bytes(std::span(codebook.anchors)));
-  for (const char* name : {"fit.idx", "fit.anchors.bin", "fit.assign.bin"})
-    given.file_bytes += fs::file_size(folder / name);
+  for (const std::string& file : published_paths((folder / "fit.idx").string()))
+    given.file_bytes += fs::file_size(file);
   given.vectors_print = print_of_npy(folder / "vectors.npy", uint64_t{2} * fit.vectors * fit.dimensions);
   const nlohmann::json iterations = read_json(folder / "iterations.jsonl").at("records");
   for (const nlohmann::json& one : iterations) given.changes.push_back(one.at("changed"));
@@ -76,7 +76,7 @@ std::vector<std::string> differences(const PublishedFit& fit, const Given& given
 } // namespace
 
 std::string published_pipeline(const PublishedFit& fit, const std::string& folder) {
-  const auto in_folder = [&](const char* name) { return quoted((fs::path(folder) / name).string()); };
+  const auto in_folder = [&](const char* name) { return in_quotes((fs::path(folder) / name).string()); };
   return "test.vectors name=vectors n=" + std::to_string(fit.vectors) + " d=" + std::to_string(fit.dimensions) +
          " ! codebook.fit name=fit m=" + std::to_string(fit.anchors) + " mean=" + name_of(fit.mean) +
          " maintenance=" + name_of(fit.maintenance) +
