@@ -32,16 +32,16 @@ anchor on the mean of its cell at the end.
 
 `init` chooses the first anchors: `farthest` (vector 0, then again and again the one furthest from
 all chosen ones), `kmeans++`, `random`, or `given` by the input `anchors`; a tick without them has
-no fit. The middle two draw with SplitMix64 from `seed`. `trimmed` leaves out the nearest
-and the furthest tenth of a cell; in `huber`, a member further away than huber·√T weighs that over
-its distance. `maintenance` runs every `interval` iterations. `as_published` merges anchors that lie
+no fit. The middle two draw with SplitMix64 from `seed`. `trimmed` leaves out the nearest and the
+furthest tenth of a cell; in `huber`, a member further away than huber·√T weighs that over its
+distance. `maintenance` runs every `interval` iterations. `as_published` merges anchors that lie
 close together and splits large cells, up to 4·m anchors, and can raise the energy. `corrected`
 merges the two anchors whose union costs least and splits the worst cell with the freed one, while
 the energy falls by that; m stays.
 
-`metric: cosine` divides vectors by their norm, and given anchors too. NaN and infinities are refused with their row and
-column; with `bad: skip` their rows are left out, counted (`vectors_skipped`), and get the label
-4294967295.
+`metric: cosine` divides vectors by their norm, and given anchors too. NaN, infinities and numbers
+beyond 65504, the greatest of an anchor, are refused with their row and column; with `bad: skip`
+their rows are left out, counted (`vectors_skipped`), and get the label 4294967295.
 
     test.vectors n=3000 d=64 ! codebook.fit name=fit m=64  fit.codebook ! null.sink
 )"[1];
