@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "embed/json_fields.h"
+#include "graph/graph.h"
 #include "graph/quantity.h"
 #include "millrace/payload.h"
 #include "observe/error_codes.h"

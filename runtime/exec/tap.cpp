@@ -12,6 +12,7 @@
 #include "observe/error_codes.h"
 #include "plan/domain.h"
 #include "plan/memory.h"
+#include "plan/pace.h"
 #include "plan/plan.h"
 #include "plan/step.h"
 #include "plugin/handler_info.h"

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "observe/error.h"
+#include "observe/error_codes.h"
 #include "observe/printable.h"
 #include "tests/contains.h"
 
