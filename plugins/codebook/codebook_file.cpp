@@ -131,7 +131,7 @@ CodebookFile::CodebookFile(const std::string& path) {
   if (!is_mapped) throw CodebookFileError("cannot map '" + path + "': " + std::strerror(map_reason));
   if (mapped != MAP_FAILED) bytes_ = {static_cast<const std::byte*>(mapped), static_cast<size_t>(status.st_size)};
   try {
-    read(path);
+    view_ = read_codebook(bytes_, path);
   } catch (...) {
     if (mapped != MAP_FAILED) ::munmap(mapped, bytes_.size());
     throw;
@@ -162,18 +162,36 @@ std::vector<Entry> read_table(const std::string& path, std::span<const std::byte
     throw damaged(path, "table", "is longer than the file");
   std::vector<Entry> table(header.sections);
   const std::span<const std::byte> of_table = bytes.subspan(sizeof header, table.size() * sizeof(Entry));
-  std::memcpy(table.data(), of_table.data(), of_table.size());
+  if (!table.empty()) std::memcpy(table.data(), of_table.data(), of_table.size());
   if (header.table_crc != crc32c(of_table)) throw damaged(path, "table", "is not as it was written");
   return table;
 }
 
+// Numbers that checksums hold together may still mean nothing.
+void check(const CodebookView& view, uint32_t deviation_rows, const std::string& path) {
+  if (view.anchors.empty()) throw damaged(path, "table", "has no anchors");
+  for (size_t i = 0; i < view.labels.size(); ++i)
+    if (view.labels[i] >= view.anchor_count && view.labels[i] != kNoLabel)
+      throw damaged(path, "section labels",
+                    "has label " + std::to_string(view.labels[i]) + " of vector " + std::to_string(i) +
+                        ", and there are " + std::to_string(view.anchor_count) + " anchors");
+  for (const std::span<const Float16> numbers : {view.anchors, view.deviations})
+    if (!std::ranges::all_of(numbers, [](float number) { return std::isfinite(number); }))
+      throw damaged(path, numbers.data() == view.anchors.data() ? "section anchors" : "section deviations",
+                    "has a number that is not finite");
+  if (!view.deviations.empty() &&
+      (deviation_rows != view.anchor_count || view.deviations.size() != view.anchors.size()))
+    throw damaged(path, "section deviations", "has another shape than the anchors");
+}
+
 } // namespace
 
-void CodebookFile::read(const std::string& path) {
-  const std::vector<Entry> table = read_table(path, bytes_);
+CodebookView read_codebook(std::span<const std::byte> bytes, const std::string& path) {
+  const std::vector<Entry> table = read_table(path, bytes);
   size_t end = sizeof(Header) + table.size() * sizeof(Entry);
   uint32_t kinds = 0; // a bit for each that came
   uint32_t deviation_rows = 0;
+  CodebookView view;
   for (const Entry& entry : table) {
     const char* const name = name_of(entry.kind);
     if (!name)
@@ -182,11 +200,11 @@ void CodebookFile::read(const std::string& path) {
     const uint32_t kind = 1u << static_cast<uint32_t>(entry.kind);
     if (kinds & kind) throw damaged(path, part, "comes twice");
     kinds |= kind;
-    if (entry.offset != aligned(end) || entry.offset > bytes_.size() || entry.bytes > bytes_.size() - entry.offset)
+    if (entry.offset != aligned(end) || entry.offset > bytes.size() || entry.bytes > bytes.size() - entry.offset)
       throw damaged(path, part, "lies outside of its place");
-    if (!all_zeros(bytes_.subspan(end, entry.offset - end)))
+    if (!all_zeros(bytes.subspan(end, entry.offset - end)))
       throw damaged(path, "padding before " + part, "is not as it was written");
-    const std::span<const std::byte> section = bytes_.subspan(entry.offset, entry.bytes);
+    const std::span<const std::byte> section = bytes.subspan(entry.offset, entry.bytes);
     if (crc32c(section) != entry.crc) throw damaged(path, part, "is not as it was written");
     end = entry.offset + entry.bytes;
     const bool is_list = entry.kind == Kind::settings || entry.kind == Kind::labels;
@@ -197,38 +215,22 @@ void CodebookFile::read(const std::string& path) {
       throw damaged(path, part, "has another shape than its bytes");
     const auto halves = [&] { return std::span(reinterpret_cast<const Float16*>(section.data()), elements); };
     switch (entry.kind) {
-      case Kind::settings: view_.settings.assign(reinterpret_cast<const char*>(section.data()), section.size()); break;
+      case Kind::settings: view.settings.assign(reinterpret_cast<const char*>(section.data()), section.size()); break;
       case Kind::anchors:
-        view_.anchors = halves();
-        view_.anchor_count = entry.rows;
-        view_.dimensions = entry.columns;
+        view.anchors = halves();
+        view.anchor_count = entry.rows;
+        view.dimensions = entry.columns;
         break;
       case Kind::deviations:
-        view_.deviations = halves();
+        view.deviations = halves();
         deviation_rows = entry.rows;
         break;
-      case Kind::labels: view_.labels = {reinterpret_cast<const uint32_t*>(section.data()), elements}; break;
+      case Kind::labels: view.labels = {reinterpret_cast<const uint32_t*>(section.data()), elements}; break;
     }
   }
-  if (!all_zeros(bytes_.subspan(end))) throw damaged(path, "end", "is not as it was written");
-  check(path, deviation_rows);
-}
-
-// Numbers that checksums hold together may still mean nothing.
-void CodebookFile::check(const std::string& path, uint32_t deviation_rows) const {
-  if (view_.anchors.empty()) throw damaged(path, "table", "has no anchors");
-  for (size_t i = 0; i < view_.labels.size(); ++i)
-    if (view_.labels[i] >= view_.anchor_count && view_.labels[i] != kNoLabel)
-      throw damaged(path, "section labels",
-                    "has label " + std::to_string(view_.labels[i]) + " of vector " + std::to_string(i) +
-                        ", and there are " + std::to_string(view_.anchor_count) + " anchors");
-  for (const std::span<const Float16> numbers : {view_.anchors, view_.deviations})
-    if (!std::ranges::all_of(numbers, [](float number) { return std::isfinite(number); }))
-      throw damaged(path, numbers.data() == view_.anchors.data() ? "section anchors" : "section deviations",
-                    "has a number that is not finite");
-  if (!view_.deviations.empty() &&
-      (deviation_rows != view_.anchor_count || view_.deviations.size() != view_.anchors.size()))
-    throw damaged(path, "section deviations", "has another shape than the anchors");
+  if (!all_zeros(bytes.subspan(end))) throw damaged(path, "end", "is not as it was written");
+  check(view, deviation_rows, path);
+  return view;
 }
 
 bool is_codebook_file(const std::string& path) {

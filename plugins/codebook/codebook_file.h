@@ -49,6 +49,9 @@ struct CodebookFileError : std::runtime_error {
 // Throws CodebookFileError.
 void write_codebook(const std::string& path, const CodebookView& codebook);
 
+// The views of a file's bytes, which begin at a multiple of 4. `path` names it in errors. Throws CodebookFileError.
+CodebookView read_codebook(std::span<const std::byte> bytes, const std::string& path);
+
 // A file that is open for reading. Views are valid while it lives.
 class CodebookFile {
  public:
@@ -62,9 +65,6 @@ class CodebookFile {
   size_t bytes() const { return bytes_.size(); }
 
  private:
-  void read(const std::string& path);
-  void check(const std::string& path, uint32_t deviation_rows) const;
-
   std::span<const std::byte> bytes_; // mapped
   CodebookView view_;
 };

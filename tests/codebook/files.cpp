@@ -189,6 +189,7 @@ TEST_CASE("a file whose checksums are right and whose shapes are wrong is refuse
   CHECK(refused({anchors, {3, nan, 2, 3}}) == "is damaged: its section deviations has a number that is not finite");
   CHECK(refused({anchors, {9, "", 0, 0}}) == "is damaged: its table has a section of kind 9");
   CHECK(refused({{4, one_label, 1, 1}}) == "is damaged: its table has no anchors");
+  CHECK(refused({}) == "is damaged: its table has no anchors");
   write_claims(path, {{2, std::string(64, '\0'), 2, 16}});
   std::filesystem::resize_file(path, 96); // the offset of the section lies after the end
   CHECK(refusal_of(path).find("is damaged: its header says") != std::string::npos);
