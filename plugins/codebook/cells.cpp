@@ -6,6 +6,7 @@
 #include <bit>
 #include <cmath>
 
+#include "plugins/codebook/distance.h"
 #include "plugins/codebook/vectorize.h"
 
 namespace millrace::codebook {
@@ -14,17 +15,10 @@ namespace {
 
 constexpr size_t kTrimmedOf = 10; // ⌊n / 10⌋ members are left out at each end
 
-CODEBOOK_VECTORIZE void add_row(const float* row, size_t stride, const Whole& values, int64_t* sums) {
-  for (size_t j = 0; j < stride; ++j) sums[j] += values.of(double{row[j]});
-}
-
-CODEBOOK_VECTORIZE void take_row(const float* row, size_t stride, const Whole& values, int64_t* sums) {
-  for (size_t j = 0; j < stride; ++j) sums[j] -= values.of(double{row[j]});
-}
-
-CODEBOOK_VECTORIZE void add_weighed(const float* row, size_t stride, double weight, const Whole& values,
-                                    int64_t* sums) {
-  for (size_t j = 0; j < stride; ++j) sums[j] += values.of(double{row[j]} * weight);
+// Adds a row times a weight, each product rounded to a whole number.
+CODEBOOK_VECTORIZE void add_row(const float* row, double weight, const Whole& values, std::vector<int64_t>& to) {
+  int64_t* const sums = to.data();
+  for (size_t j = 0, count = to.size(); j < count; ++j) sums[j] += values.of(double{row[j]} * weight);
 }
 
 void divide(const std::vector<int64_t>& sums, const Whole& values, double by, std::span<float> mean) {
@@ -42,8 +36,7 @@ Whole energy_units(const Points& points, const Rows& anchors) {
 
 void Cell::add(const Points& points, uint32_t vector) {
   members.push_back(vector);
-  add_row(points.rows.row(vector), points.rows.stride(), points.values, sums.data());
-  square += points.square[vector];
+  count_in(points, vector);
 }
 
 void Cell::add(const Cell& other) {
@@ -55,10 +48,16 @@ void Cell::add(const Cell& other) {
 void Cell::sum_up(const Points& points) {
   sums.assign(points.rows.stride(), 0);
   square = 0;
-  for (const uint32_t vector : members) {
-    add_row(points.rows.row(vector), points.rows.stride(), points.values, sums.data());
-    square += points.square[vector];
-  }
+  for (const uint32_t vector : members) count_in(points, vector);
+}
+
+void Cell::count_in(const Points& points, uint32_t vector) {
+  add_row(points.rows.row(vector), 1, points.values, sums);
+  square += points.square[vector];
+}
+
+void Cell::mean(const Points& points, std::span<float> mean) const {
+  divide(sums, points.values, static_cast<double>(size()), mean);
 }
 
 double Cell::energy(const Points& points, const float* anchor) const {
@@ -84,11 +83,11 @@ void Cells::sort(std::span<const uint32_t> labels, size_t count, Crew& crew) {
 void Cells::mean(size_t cell, Mean kind, std::span<const float> distances, float far, std::span<float> mean) const {
   if (kind == Mean::trimmed) return trimmed(cells_[cell], distances, mean);
   if (kind == Mean::huber) return huber(cells_[cell], distances, far, mean);
-  divide(cells_[cell].sums, points_.values, static_cast<double>(cells_[cell].size()), mean);
+  cells_[cell].mean(points_, mean);
 }
 
 void Cells::trimmed(const Cell& cell, std::span<const float> distances, std::span<float> mean) const {
-  const size_t left_out = cell.size() / kTrimmedOf, stride = points_.rows.stride();
+  const size_t left_out = cell.size() / kTrimmedOf;
   std::vector<int64_t> kept = cell.sums;
   if (left_out > 0) {
     // Distances have no sign, so their bits have their order; an index after them decides between equal ones.
@@ -100,7 +99,7 @@ void Cells::trimmed(const Cell& cell, std::span<const float> distances, std::spa
     std::nth_element(order.begin(), near_end, order.end());
     std::nth_element(near_end, far_begin, order.end());
     const auto take = [&](uint64_t member) {
-      take_row(points_.rows.row(static_cast<uint32_t>(member)), stride, points_.values, kept.data());
+      add_row(points_.rows.row(static_cast<uint32_t>(member)), -1, points_.values, kept);
     };
     std::for_each(order.begin(), near_end, take);
     std::for_each(far_begin, order.end(), take);
@@ -115,7 +114,7 @@ void Cells::huber(const Cell& cell, std::span<const float> distances, float far,
   for (const uint32_t i : cell.members) {
     const float at = std::sqrt(distances[i]);
     const float weight = at <= far ? 1.0f : far / at;
-    add_weighed(points_.rows.row(i), sums.size(), double{weight}, points_.weighed, sums.data());
+    add_row(points_.rows.row(i), double{weight}, points_.weighed, sums);
     weight_sum += weights.of(double{weight});
   }
   if (weight_sum > 0) divide(sums, points_.weighed, weights.number(weight_sum), mean);

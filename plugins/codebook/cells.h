@@ -21,12 +21,17 @@ struct Cell {
   void add(const Cell& other);
   // Sums up the members anew.
   void sum_up(const Points& points);
+  // The mean of the members, of which there is one at least, in single precision.
+  void mean(const Points& points, std::span<float> mean) const;
   // Σ |x − a|² over the members, in double precision: Σ|x|² − 2 a·Σx + n|a|².
   double energy(const Points& points, const float* anchor) const;
 
   std::vector<uint32_t> members;
   std::vector<int64_t> sums; // Σ x in units of Points::values, a row of whole lanes
   int64_t square = 0;        // Σ |x|² in units of Points::squares
+
+ private:
+  void count_in(const Points& points, uint32_t vector);
 };
 
 enum class Mean { plain, trimmed, huber };
@@ -42,8 +47,8 @@ class Cells {
   size_t count() const { return cells_.size(); }
   const Cell& operator[](size_t cell) const { return cells_[cell]; } // members rise
 
-  // Sets `mean`, which is the anchor at first, to the mean of a cell with members, in single precision. If all of them
-  // lie so far away that they weigh nothing, it stays. `distances`: of all vectors to their anchors, squared. `far`:
+  // Sets `mean`, which is the anchor at first, to the mean of a cell with members, in single precision. It stays if all
+  // weights are 0. `distances`: of all vectors to their anchors, squared. `far`:
   // for Mean::huber, the distance (not squared) from which on members weigh less.
   void mean(size_t cell, Mean kind, std::span<const float> distances, float far, std::span<float> mean) const;
 

@@ -142,7 +142,7 @@ CodebookFile::~CodebookFile() { ::munmap(const_cast<std::byte*>(bytes_.data()), 
 
 namespace {
 
-// The header and the table are looked at, and what the table says is not.
+// Checks the header and the table's bytes. The entries of the table are not checked yet.
 std::vector<Entry> read_table(const std::string& path, std::span<const std::byte> bytes) {
   Header header;
   if (bytes.size() < sizeof kMagic || std::memcmp(bytes.data(), kMagic, sizeof kMagic) != 0)
@@ -167,7 +167,7 @@ std::vector<Entry> read_table(const std::string& path, std::span<const std::byte
   return table;
 }
 
-// Numbers that checksums hold together may still mean nothing.
+// Checks what checksums cannot: a hostile writer makes them right.
 void check(const CodebookView& view, uint32_t deviation_rows, const std::string& path) {
   if (view.anchors.empty()) throw damaged(path, "table", "has no anchors");
   for (size_t i = 0; i < view.labels.size(); ++i)

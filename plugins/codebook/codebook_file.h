@@ -32,7 +32,7 @@ namespace millrace::codebook {
 // The label of a vector that was left out of a fit.
 inline constexpr uint32_t kNoLabel = 0xffffffffu;
 
-// A codebook as files have it; who made the views owns their memory.
+// A codebook as files have it. The spans point into memory of the caller.
 struct CodebookView {
   uint32_t anchor_count = 0, dimensions = 0;
   std::string settings;                // lines `key=value`

@@ -11,7 +11,7 @@ namespace {
 
 constexpr int kLooks = 2000; // before a thread sleeps: some fifty microseconds
 
-// Looks until something holds; false: it did not in so many looks.
+// Polls a condition for a short time. False: it did not become true.
 template <class Holds>
 bool comes_soon(const Holds& holds) {
   for (int n = 0; n < kLooks; ++n) {

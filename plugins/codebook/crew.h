@@ -1,5 +1,5 @@
-// Threads that share the loops of one fit. Most loops take some ten microseconds, which is less than to wake a thread,
-// so threads look for the next loop for about as long before they sleep.
+// Threads that share the loops of one fit. Most loops take some ten microseconds, and to wake a thread takes longer. So
+// threads poll for the next loop for a short time before they sleep.
 #pragma once
 
 #include <atomic>
@@ -21,8 +21,8 @@ struct Interrupted : std::exception {
 // Belongs to one thread, which works too.
 class Crew {
  public:
-  // `threads`: that compute, the caller's among them; at least 1. If the system starts no more, those that there are do
-  // all. `stops`: asked by all of them before each part; it may become true at any time.
+  // `threads`: that compute, the caller's among them; at least 1. If the system starts fewer, those do the work.
+  // `stops`: asked by all of them before each part; it may become true at any time.
   explicit Crew(
       uint32_t threads, std::function<bool()> stops = [] { return false; });
   ~Crew();

@@ -26,7 +26,11 @@ using PairLanes [[gnu::vector_size(kPair * sizeof(float)), gnu::aligned(alignof(
   return low + high;
 }
 
-// The same of both halves; each is then in all places of its half.
+double sum_of(const double (&lanes)[kLanes]) {
+  return ((lanes[0] + lanes[1]) + (lanes[2] + lanes[3])) + ((lanes[4] + lanes[5]) + (lanes[6] + lanes[7]));
+}
+
+// Adds up both halves as sum_of() does; each sum is then in all places of its half.
 [[gnu::always_inline]] inline PairLanes sums_of(PairLanes lanes) {
   lanes += __builtin_shufflevector(lanes, lanes, 1, 0, 3, 2, 5, 4, 7, 6, 9, 8, 11, 10, 13, 12, 15, 14);
   lanes += __builtin_shufflevector(lanes, lanes, 2, 3, 0, 1, 6, 7, 4, 5, 10, 11, 8, 9, 14, 15, 12, 13);
@@ -75,6 +79,20 @@ CODEBOOK_VECTORIZE float distance(const float* x, const float* a, size_t stride)
     sum += difference * difference;
   }
   return sum_of(sum);
+}
+
+CODEBOOK_VECTORIZE double square_of(const float* x, size_t stride) {
+  double lanes[kLanes] = {};
+  for (size_t j = 0; j < stride; j += kLanes)
+    for (uint32_t lane = 0; lane < kLanes; ++lane) lanes[lane] += double{x[j + lane]} * double{x[j + lane]};
+  return sum_of(lanes);
+}
+
+CODEBOOK_VECTORIZE double product_of(const float* a, const int64_t* sums, const Whole& values, size_t stride) {
+  double lanes[kLanes] = {};
+  for (size_t j = 0; j < stride; j += kLanes)
+    for (uint32_t lane = 0; lane < kLanes; ++lane) lanes[lane] += double{a[j + lane]} * values.number(sums[j + lane]);
+  return sum_of(lanes);
 }
 
 AnchorPairs::AnchorPairs(const Rows& anchors)

@@ -1,4 +1,5 @@
-// Squared distances between rows, and the nearest of several rows; see lanes.h for the order of the sums.
+// Sums over rows: squared distances, squares and products, and the nearest of several rows. See lanes.h for the order
+// of the sums.
 #pragma once
 
 #include <cstdint>
@@ -6,11 +7,17 @@
 #include <vector>
 
 #include "plugins/codebook/lanes.h"
+#include "plugins/codebook/whole.h"
 
 namespace millrace::codebook {
 
 // Σ (x − a)² over `stride` numbers, which are whole lanes, in single precision.
 float distance(const float* x, const float* a, size_t stride);
+
+// Σ x² in double precision, in the same order.
+double square_of(const float* x, size_t stride);
+// Σ a · s in double precision, in the same order. `sums` has a row's numbers in units of `values`.
+double product_of(const float* a, const int64_t* sums, const Whole& values, size_t stride);
 
 // Anchors as find_nearest() takes them: two beside each other, eight numbers of the one before eight of the other, so
 // that processors with registers for sixteen numbers compute with both at once. Where a partner is missing there is the
@@ -49,9 +56,9 @@ double error_of_distance(size_t stride);
 struct DistanceBounds {
   explicit DistanceBounds(size_t stride);
   double at_least(float computed) const; // the true distance is at least this
-  // True if a distance that is truly at least `away`, not squared, is also computed as above this one.
+  // True if every distance that is at least `away`, not squared, would also be computed as greater than `computed`.
   bool is_below(float computed, double away) const;
-  // The least such `away`, but for some slack.
+  // The least `away` for which is_below() is true, and a little more.
   double reach(float computed) const;
 
  private:

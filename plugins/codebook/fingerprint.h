@@ -5,12 +5,12 @@
 #include <cstdint>
 #include <span>
 
+#include "millrace/payload/records.h"
+
 namespace millrace::codebook {
 
 inline uint64_t fingerprint(std::span<const std::byte> bytes) {
-  uint64_t hash = 0xcbf29ce484222325u;
-  for (const std::byte byte : bytes) hash = (hash ^ static_cast<uint64_t>(byte)) * 0x100000001b3u;
-  return hash;
+  return schema_of({reinterpret_cast<const char*>(bytes.data()), bytes.size()});
 }
 
 } // namespace millrace::codebook

@@ -15,8 +15,8 @@ namespace {
 
 constexpr size_t kRowsAPart = 1024;
 
-// For each vector the distance to the nearest of the chosen ones. If a new one lies twice as far from a vector's
-// nearest as that from the vector, it cannot be nearer, and is not looked at.
+// For each vector the distance to the nearest of the chosen ones. A new one cannot be nearer to a vector if it lies at
+// least twice as far from the vector's nearest as the vector does. Such vectors are skipped.
 class NearestChosen {
  public:
   explicit NearestChosen(const Rows& rows)

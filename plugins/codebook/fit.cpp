@@ -26,8 +26,7 @@ Rows first_anchors(const Points& points, const FitSettings& settings, const Rows
                                              : random_rows(points.rows, settings.anchors, settings.seed);
     for (uint32_t a = 0; a < settings.anchors; ++a) std::ranges::copy(points.rows.numbers(chosen[a]), anchors.row(a));
   }
-  for (uint32_t a = 0; a < settings.anchors; ++a)
-    for (float& number : anchors.numbers(a)) number = Float16(number);
+  for (uint32_t a = 0; a < settings.anchors; ++a) round_to_halves(anchors.numbers(a));
   return anchors;
 }
 
@@ -66,8 +65,8 @@ class Annealing {
   void take_means() {
     crew_.each(anchors_.count(), 1, [this](size_t cell, size_t) {
       if (cells_[cell].members.empty()) return;
-      cells_.mean(cell, Mean::plain, {}, 0, anchors_.numbers(cell));
-      for (float& number : anchors_.numbers(cell)) number = Float16(number);
+      cells_[cell].mean(points_, anchors_.numbers(cell));
+      round_to_halves(anchors_.numbers(cell));
     });
     energy_ = cells_.energy(anchors_);
   }
@@ -110,7 +109,7 @@ class Annealing {
     made.split = done.split;
     if (settings_.momentum == 0) return;
     velocity_.resize(anchors_.count());
-    for (size_t a = 0; a < before.count(); ++a) // an anchor that was put elsewhere has no way behind it
+    for (size_t a = 0; a < before.count(); ++a) // the last step of an anchor that was put elsewhere is forgotten
       if (!std::ranges::equal(before.numbers(a), anchors_.numbers(a))) std::ranges::fill(velocity_.numbers(a), 0.0f);
   }
 
@@ -147,7 +146,7 @@ Fit fit(const Points& points, const FitSettings& settings, const Rows& given, Cr
     calm = std::abs(last.change) < settings.tolerance && last.changed < settings.changes ? calm + 1 : 0;
     made.converged = calm == kCalmIterations;
   }
-  if (settings.last_step && !made.iterations.empty()) {
+  if (settings.last_step) {
     annealing.take_means();
     Iteration& last = made.iterations.back();
     last.change += annealing.energy() - last.energy;
@@ -155,7 +154,6 @@ Fit fit(const Points& points, const FitSettings& settings, const Rows& given, Cr
   }
   made.anchors = annealing.anchors();
   made.labels = annealing.labels();
-  made.energy = annealing.energy();
   return made;
 }
 

@@ -31,13 +31,13 @@ struct FitSettings {
   float cooling_rate = 0.05f;
   float rate = 0.2f, momentum = 0, step_max = 0.1f;
   Mean mean = Mean::trimmed;
-  float huber = 1; // members further away than huber · √T weigh less
-  uint32_t iterations = 50;
+  float huber = 1;          // members further away than huber · √T weigh less
+  uint32_t iterations = 50; // at least 1
   double tolerance = 1e-3;
   uint32_t changes = 1;
   Maintenance maintenance = Maintenance::none;
   uint32_t interval = 20;
-  // Each anchor becomes the exact mean of its cell at the end. The last iteration's energy is then that of this.
+  // Each anchor becomes the exact mean of its cell at the end. The last iteration then has the energy after this step.
   bool last_step = false;
 };
 
@@ -60,7 +60,7 @@ struct Fit {
   std::vector<uint32_t> labels;
   std::vector<Iteration> iterations;
   bool converged = false;
-  double energy = 0;
+  double energy() const { return iterations.back().energy; }
 };
 
 // `given`: the first anchors for Start::given, of the points' dimensions. There are at least as many points as anchors.

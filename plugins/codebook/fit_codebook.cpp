@@ -6,6 +6,7 @@
 
 #include "millrace/handler.h"
 #include "millrace/payload/half_floats.h"
+#include "plugins/codebook/choice_names.h"
 #include "plugins/codebook/codebook_file.h"
 #include "plugins/codebook/deviations.h"
 #include "plugins/codebook/fit.h"
@@ -49,6 +50,10 @@ their rows are left out, counted (`vectors_skipped`), and get the label 42949672
 // The bounds of distances hold up to twice as many.
 constexpr int64_t kDimensionsMax = int64_t{1} << 17;
 
+bool is_fixed(const Format& table) {
+  return table.rank == 2 && table.shape_kind[0] == MR_DIM_FIXED && table.shape_kind[1] == MR_DIM_FIXED;
+}
+
 class FitCodebook final : public Handler {
  public:
   FitCodebook() {
@@ -57,18 +62,14 @@ class FitCodebook final : public Handler {
 
   void configure(const Formats& formats) override {
     const Format& in = formats.in(vectors_);
-    const bool is_known = in.rank == 2 && in.shape_kind[0] == MR_DIM_FIXED && in.shape_kind[1] == MR_DIM_FIXED;
     const int64_t count = in.rank == 2 ? in.shape[0] : 0, dimensions = in.rank == 2 ? in.shape[1] : 0;
-    if (is_known) check(count, dimensions);
+    if (is_fixed(in)) check(count, dimensions);
     if ((*init_ == "given") != given_.connected())
       throw std::invalid_argument(
           given_.connected() ? "the input anchors is for init=given, and init is " + *init_ + "\ntry: init=given"
                              : "init=given needs the first anchors on the input anchors\ntry: init=farthest");
-    if (given_.connected()) {
-      const Format& given = formats.in(given_);
-      if (is_known && given.rank == 2 && given.shape_kind[0] == MR_DIM_FIXED && given.shape_kind[1] == MR_DIM_FIXED)
-        check_given(given.shape[0], given.shape[1], dimensions);
-    }
+    if (given_.connected() && is_fixed(in) && is_fixed(formats.in(given_)))
+      check_given(formats.in(given_).shape[0], formats.in(given_).shape[1], dimensions);
     const FitSettings asked = settings();
     Format& book = formats.tensor(codebook_, dtype_of<Float16>(), {anchors_max(asked), dimensions});
     if (anchors_max(asked) != asked.anchors) book.shape_kind[0] = MR_DIM_BOUNDED;
@@ -128,11 +129,11 @@ class FitCodebook final : public Handler {
                                   std::to_string(dimensions) + "]");
   }
 
-  Metric metric() const { return *metric_ == "cosine" ? Metric::cosine : Metric::l2; }
+  Metric metric() const { return chosen<Metric>(*metric_, kMetricNames); }
 
   Points points_of(const TensorView& vectors) const {
     const auto dimensions = static_cast<uint32_t>(vectors.shape()[1]);
-    const BadRows bad = *bad_ == "skip" ? BadRows::skip : BadRows::refuse;
+    const auto bad = chosen<BadRows>(*bad_, kBadNames);
     if (vectors.dtype() == dtype_of<Float16>())
       return make_points(vectors.elements<Float16>(), dimensions, metric(), bad);
     if (vectors.dtype() == dtype_of<BFloat16>())
@@ -150,27 +151,20 @@ class FitCodebook final : public Handler {
   FitSettings settings() const {
     FitSettings asked;
     asked.anchors = static_cast<uint32_t>(*m_);
-    asked.start = *init_ == "farthest"   ? Start::farthest
-                  : *init_ == "kmeans++" ? Start::kmeans_plus_plus
-                  : *init_ == "random"   ? Start::random
-                                         : Start::given;
+    asked.start = chosen<Start>(*init_, kStartNames);
     asked.seed = static_cast<uint64_t>(*seed_);
     asked.temperature = *temperature_;
-    asked.cooling = *cooling_ == "linear"        ? Cooling::linear
-                    : *cooling_ == "exponential" ? Cooling::exponential
-                                                 : Cooling::harmonic;
+    asked.cooling = chosen<Cooling>(*cooling_, kCoolingNames);
     asked.cooling_rate = *cooling_rate_;
     asked.rate = *rate_;
     asked.momentum = *momentum_;
     asked.step_max = *step_max_;
-    asked.mean = *mean_ == "plain" ? Mean::plain : *mean_ == "trimmed" ? Mean::trimmed : Mean::huber;
+    asked.mean = chosen<Mean>(*mean_, kMeanNames);
     asked.huber = *huber_;
     asked.iterations = static_cast<uint32_t>(*iteration_count_);
     asked.tolerance = *tolerance_;
     asked.changes = static_cast<uint32_t>(*changes_);
-    asked.maintenance = *maintenance_ == "none"           ? Maintenance::none
-                        : *maintenance_ == "as_published" ? Maintenance::as_published
-                                                          : Maintenance::corrected;
+    asked.maintenance = chosen<Maintenance>(*maintenance_, kMaintenanceNames);
     asked.interval = static_cast<uint32_t>(*interval_);
     asked.last_step = last_step_;
     return asked;
@@ -215,27 +209,25 @@ class FitCodebook final : public Handler {
                              help("of each cell's members from its anchor, [m, d]")};
   Output<Records<IterationRecord>> iterations_{*this, "iterations", help("one of each iteration")};
   Param<int64_t> m_{*this, "m", 256, "anchors", range(1, kSummandsMax)};
-  Param<std::string> init_{*this, "init", "farthest", "the first anchors",
-                           choices({"farthest", "kmeans++", "random", "given"})};
+  Param<std::string> init_{*this, "init", "farthest", "the first anchors", choices(kStartNames)};
   Param<int64_t> seed_{*this, "seed", 1, "of what is drawn at random"};
   Param<float> temperature_{*this, "temperature", 1.0f, "T at first", range(0, 1e6)};
-  Param<std::string> cooling_{*this, "cooling", "exponential", "how T falls",
-                              choices({"linear", "exponential", "harmonic"})};
+  Param<std::string> cooling_{*this, "cooling", "exponential", "how T falls", choices(kCoolingNames)};
   Param<float> cooling_rate_{*this, "cooling_rate", 0.05f, "how fast", range(0, 1)};
   Param<float> rate_{*this, "rate", 0.2f, "of the way to the mean at a high temperature", range(0, 1)};
   Param<float> momentum_{*this, "momentum", 0.0f, "part of the step before that stays", range(0, 0.99)};
   Param<float> step_max_{*this, "step_max", 0.1f, "of an anchor in each dimension", range(0, 65504)};
-  Param<std::string> mean_{*this, "mean", "trimmed", "of a cell", choices({"plain", "trimmed", "huber"})};
+  Param<std::string> mean_{*this, "mean", "trimmed", "of a cell", choices(kMeanNames)};
   Param<float> huber_{*this, "huber", 1.0f, "distance over √T from which on a member weighs less", range(0, 1e6)};
   Param<int64_t> iteration_count_{*this, "iterations", 50, "at most", range(1, 100'000)};
   Param<double> tolerance_{*this, "tolerance", 1e-3, "of the energy, below which an iteration was calm", at_least(0)};
   Param<int64_t> changes_{*this, "changes", 1, "of labels, below which an iteration was calm", range(1, kSummandsMax)};
   Param<std::string> maintenance_{*this, "maintenance", "none", "merges and splits anchors now and then",
-                                  choices({"none", "as_published", "corrected"})};
+                                  choices(kMaintenanceNames)};
   Param<int64_t> interval_{*this, "interval", 20, "iterations between two of these", range(1, 100'000)};
   Param<bool> last_step_{*this, "last_step", false, "at the end, each anchor becomes the mean of its cell"};
-  Param<std::string> metric_{*this, "metric", "l2", "distance; cosine: between directions", choices({"l2", "cosine"})};
-  Param<std::string> bad_{*this, "bad", "refuse", "vectors with NaN or infinities", choices({"refuse", "skip"})};
+  Param<std::string> metric_{*this, "metric", "l2", "distance; cosine: between directions", choices(kMetricNames)};
+  Param<std::string> bad_{*this, "bad", "refuse", "vectors with NaN or infinities", choices(kBadNames)};
   Param<int64_t> threads_{*this,          "threads",     0, "compute one fit; 0: a share of the run's",
                           range(0, 1024), counts_threads};
 

@@ -1,9 +1,9 @@
 // The label of each vector: the lowest index of the least distance. Vectors whose nearest anchor cannot have changed
 // are not compared with all anchors.
 //
-// For each vector a bound is kept that no anchor but its own is nearer than (Hamerly, "Making k-means even faster",
-// 2010). When anchors move, the bound falls by the longest way that one of the others went. While the distance to its
-// own anchor is below the bound, the label stays. Bounds are in double precision and leave room for the rounding of
+// Each vector has a lower bound on its distance to all anchors but its own (Hamerly, "Making k-means even faster",
+// 2010). When anchors move, the bound falls by the longest way that one of the others went. The label stays while the
+// distance to the own anchor is below the bound. Bounds are in double precision and leave room for the rounding of
 // distances, so labels are those of comparing everything.
 #pragma once
 
@@ -48,7 +48,7 @@ class Labels {
   std::vector<uint32_t> labels_;
   std::vector<uint32_t> assigned_; // labels of the last call, which the bounds hold for
   std::vector<float> distances_;
-  std::vector<double> others_at_; // no anchor but that of `assigned_` is nearer
+  std::vector<double> others_at_; // all anchors but that of `assigned_` are at least so far away
   Rows anchors_;                  // those of the last call
   uint64_t searched_ = 0;
 };

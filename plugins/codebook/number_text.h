@@ -1,4 +1,5 @@
-// Numbers as text that is read back to the same number, with a point under every locale.
+// Numbers as text that is read back to the same double, with a point under every locale. (param_text.h writes 0.1f as
+// 0.1, which is another double.)
 #pragma once
 
 #include <charconv>

@@ -7,16 +7,13 @@
 #include <string>
 #include <type_traits>
 
+#include "plugins/codebook/distance.h"
 #include "plugins/codebook/number_text.h"
 #include "plugins/codebook/vectorize.h"
 
 namespace millrace::codebook {
 
 namespace {
-
-double sum_of(const double (&lanes)[kLanes]) {
-  return ((lanes[0] + lanes[1]) + (lanes[2] + lanes[3])) + ((lanes[4] + lanes[5]) + (lanes[6] + lanes[7]));
-}
 
 // Copies a row as single precision and gives the greatest magnitude in it, as bits, whose order is that of magnitudes;
 // those of infinities and NaN are the greatest.
@@ -114,20 +111,6 @@ Points make_points(std::span<const BFloat16> elements, uint32_t dimensions, Metr
 }
 Points make_points(std::span<const float> elements, uint32_t dimensions, Metric metric, BadRows bad) {
   return read(elements, dimensions, metric, bad);
-}
-
-CODEBOOK_VECTORIZE double square_of(const float* x, size_t stride) {
-  double lanes[kLanes] = {};
-  for (size_t j = 0; j < stride; j += kLanes)
-    for (uint32_t lane = 0; lane < kLanes; ++lane) lanes[lane] += double{x[j + lane]} * double{x[j + lane]};
-  return sum_of(lanes);
-}
-
-CODEBOOK_VECTORIZE double product_of(const float* a, const int64_t* sums, const Whole& values, size_t stride) {
-  double lanes[kLanes] = {};
-  for (size_t j = 0; j < stride; j += kLanes)
-    for (uint32_t lane = 0; lane < kLanes; ++lane) lanes[lane] += double{a[j + lane]} * values.number(sums[j + lane]);
-  return sum_of(lanes);
 }
 
 } // namespace millrace::codebook

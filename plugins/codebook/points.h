@@ -42,9 +42,9 @@ Points make_points(std::span<const Float16> elements, uint32_t dimensions, Metri
 Points make_points(std::span<const BFloat16> elements, uint32_t dimensions, Metric metric, BadRows bad);
 Points make_points(std::span<const float> elements, uint32_t dimensions, Metric metric, BadRows bad);
 
-// |x|² in double precision, in the order of lanes.h.
-double square_of(const float* x, size_t stride);
-// a · s in double precision, in the same order. `sums` has a row's numbers in units.
-double product_of(const float* a, const int64_t* sums, const Whole& values, size_t stride);
+// Rounds each number to half precision, as anchors are.
+inline void round_to_halves(std::span<float> numbers) {
+  for (float& number : numbers) number = Float16(number);
+}
 
 } // namespace millrace::codebook

@@ -62,10 +62,11 @@ T take(const std::vector<std::byte>& header, size_t& at) {
 
 } // namespace
 
-bool is_published_index(const std::string& path) { return path.ends_with(kIdxEnd) && !is_codebook_file(path); }
+bool names_published(const std::string& path) { return path.size() > kIdxEnd.size() && path.ends_with(kIdxEnd); }
+bool is_published_index(const std::string& path) { return names_published(path) && !is_codebook_file(path); }
 
 std::array<std::string, 3> published_paths(const std::string& path) {
-  if (path.size() <= kIdxEnd.size() || !path.ends_with(kIdxEnd))
+  if (!names_published(path))
     throw CodebookFileError("the published files are named by one that ends with .idx, and '" + path + "' does not");
   const std::string base = path.substr(0, path.size() - kIdxEnd.size());
   return {path, base + ".anchors.bin", base + ".assign.bin"};

@@ -25,6 +25,8 @@ struct PublishedCodebook {
   std::vector<uint32_t> labels;
 };
 
+// True if a path names published files: it ends with .idx.
+bool names_published(const std::string& path);
 // True if the path is that of a published index: it ends with .idx, and the file is no codebook of our own.
 bool is_published_index(const std::string& path);
 // The paths of the three files by that of the .idx, which comes first. Throws CodebookFileError for another ending.

@@ -11,6 +11,8 @@
 namespace millrace::codebook {
 
 struct PublishedFit {
+  bool is_large() const { return vectors > 1000; }
+
   uint32_t vectors, dimensions, anchors; // the data are `waves`
   Mean mean;
   Maintenance maintenance;

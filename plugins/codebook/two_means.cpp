@@ -1,8 +1,6 @@
 // Two-means over the members of one cell; see two_means.h.
 #include "plugins/codebook/two_means.h"
 
-#include <algorithm>
-
 #include "plugins/codebook/distance.h"
 
 namespace millrace::codebook {
@@ -14,14 +12,6 @@ constexpr uint32_t kRounds = 5;
 Half half_at(const Points& points, uint32_t vector) {
   const float* const x = points.rows.row(vector);
   return {{x, x + points.rows.stride()}, {}};
-}
-
-// To the mean, in single precision.
-void move_center(const Points& points, Half& half) {
-  if (half.cell.members.empty()) return;
-  for (size_t j = 0; j < half.center.size(); ++j)
-    half.center[j] =
-        static_cast<float>(points.values.number(half.cell.sums[j]) / static_cast<double>(half.cell.size()));
 }
 
 } // namespace
@@ -37,11 +27,11 @@ Halves two_means(const Points& points, std::span<const uint32_t> members) {
           distance(x, halves.first.center.data(), stride) < distance(x, halves.second.center.data(), stride);
       (is_first ? halves.first : halves.second).cell.add(points, i);
     }
-    move_center(points, halves.first);
-    move_center(points, halves.second);
+    for (Half* half : {&halves.first, &halves.second})
+      if (!half->cell.members.empty()) half->cell.mean(points, half->center);
   }
-  for (Half* half : {&halves.first, &halves.second})
-    for (float& number : half->center) number = Float16(number);
+  round_to_halves(halves.first.center);
+  round_to_halves(halves.second.center);
   return halves;
 }
 

@@ -15,8 +15,8 @@ struct Upkeep {
   uint32_t merged = 0, split = 0;
 };
 
-// Both are called with `cells` sorted by `labels`, and leave them so. All distances are those of lanes.h, and what is
-// compared is in double precision.
+// Both take `cells` sorted by `labels`, and leave them sorted. Distances are those of lanes.h. Comparisons are in
+// double precision.
 
 // The published rule. Anchors that are nearer to one another than a tenth of the mean distance between anchors are
 // merged into the first of them, which moves to their mean, weighed by members. Then cells are split in two that have

@@ -17,7 +17,7 @@ namespace millrace::codebook {
 
 namespace {
 
-// Names that another process of this number may have left behind.
+// Names that are tried: a process with the same number may have crashed and left a file of such a name.
 constexpr int kTriesMax = 100;
 
 // Links in a row, as the system follows them.

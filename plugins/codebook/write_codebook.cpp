@@ -34,7 +34,7 @@ class WriteCodebook final : public Handler {
       throw std::invalid_argument("layout=published has labels, and the input labels is not connected");
     if (*layout_ == "published" && deviations_.connected())
       throw std::invalid_argument("layout=published has no deviations, and the input deviations is connected");
-    if (*layout_ == "published" && !path_->ends_with(".idx"))
+    if (*layout_ == "published" && !names_published(*path_))
       throw std::invalid_argument("the path of layout=published ends with .idx, and '" + *path_ +
                                   "' does not\ntry: path=" + *path_ + ".idx");
   }

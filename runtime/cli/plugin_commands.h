@@ -12,8 +12,8 @@ namespace millrace::cli {
 // the same process, with these arguments, the same streams and the same environment; MILLRACE_COMMAND there is the path
 // of this program. Throws Failure: MR0105 if there is no such command, MR0507 if the system does not run its program.
 //
-// Of two programs with one name the first counts: those beside the command (beside.h) come before those of plugin
-// folders, which come in the order in which plugins are looked for.
+// If two programs have one name, the first one found is run. The folders beside the command (beside.h) are searched
+// first. The plugin folders follow, in the order in which plugins are looked for.
 void hand_over_to_plugin(const CLI::App& app, const std::string& name, const std::vector<std::string>& arguments);
 
 // Lets the help of `app` name the commands of plugins. They are looked for when the help is made. Call it once `app`

@@ -24,7 +24,7 @@ TEST_CASE("each part is done once, whatever the number of threads, parts and rou
   }
 }
 
-TEST_CASE("what a part throws comes out of the loop, and the next loop is as any") {
+TEST_CASE("an exception of a part leaves the loop, and the next loop works as any other") {
   for (const uint32_t threads : {1u, 3u}) {
     Crew crew(threads);
     for (int round = 0; round < 50; ++round) {

@@ -195,7 +195,7 @@ TEST_CASE("a file whose checksums are right and whose shapes are wrong is refuse
   CHECK(refusal_of(path).find("is damaged: its header says") != std::string::npos);
 }
 
-TEST_CASE("what is there and no regular file is refused, and a link is followed") {
+TEST_CASE("a target that is no regular file is refused, and a link is followed") {
   const test::Folder folder;
   const Made made = make();
   CHECK_THROWS_WITH_AS(write_codebook("/dev/full", made.view()), "cannot write '/dev/full': Invalid argument",

@@ -23,7 +23,7 @@ IS_LONG = LONG_S > 60
 WARM_S = 2.0  # caches, lazily loaded libraries and pools have filled by then, unless the machine is very busy
 SETTLED_S, SETTLE_S_MAX = 0.5, 30
 RSS_SLACK_KIB = 4096  # of what the allocator does; a picture leaked each round would be far more
-SPANS_MAX = 4  # spans that are looked at: what leaks grows in each, and a busy machine may still fill a cache in the first
+SPANS_MAX = 4  # a leak grows in each span; a busy machine may still fill its caches in the first
 OPENS, SEEKS = 100, 1000 if IS_LONG else 300
 SEED = int(os.environ.get("MILLRACE_SEED", str(random.SystemRandom().randrange(10**9))))
 if IS_LONG:

@@ -3,8 +3,8 @@
 
 usage: alone.py BUILD_FOLDER [--commits N | --all]
 
-The builds of `./dev` compile files together (decision 0056), so a file whose header is missing passes if one before it has
-that header. A build without presets compiles file by file, and would fail. To look at all files takes as long as a build;
+The builds of `./dev` compile files together (decision 0056). There a file that lacks an include still compiles if a file
+before it has that include. A build without presets compiles file by file, and fails. To look at all files takes as long as a build;
 a mistake comes with a change, so those of the last commits are looked at. --all looks at every file.
 """
 import argparse

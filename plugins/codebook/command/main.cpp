@@ -1,6 +1,5 @@
 // The program millrace-codebook, which `millrace codebook` runs in its place: compresses vectors of a file, says what a
-// codebook's file has, and repeats the published fits. What it computes it computes by pipelines, and --explain prints
-// them.
+// codebook's file has, and repeats the published fits. It runs pipelines for that, and --explain prints them.
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
@@ -49,7 +48,7 @@ std::string fit_of(const IndexOptions& options) {
 
 // The pipeline of `index`. Deviations go into a file of our own alone.
 std::string index_pipeline(const IndexOptions& options) {
-  const bool published = options.out.ends_with(".idx");
+  const bool published = names_published(options.out);
   return "tensor.from_npy name=vectors stacked=false path=" + in_quotes(options.vectors) + " ! " + fit_of(options) +
          "\n  fit.codebook ! codebook.write name=out path=" + in_quotes(options.out) +
          (published ? " layout=published" : "") + "\n  fit.labels ! out.labels\n  fit.iterations ! out.iterations" +
@@ -86,18 +85,13 @@ int info(const std::string& path) {
   return 0;
 }
 
-int index(const IndexOptions& options, bool explain) {
-  const std::string line = index_pipeline(options);
-  if (explain) {
-    fmt::print("millrace run {}\n", in_quotes(line));
-    return 0;
-  }
+int index(const std::string& line, const std::string& out) {
   const WorkFolder folder;
   const int code = run_pipeline(line, folder.path() / "report.json");
   if (code != 0) return code;
   const nlohmann::json report = read_json(folder.path() / "report.json");
   fmt::print("fitted in {:.3f} s\n", seconds_of(report, "fit"));
-  return info(options.out);
+  return info(out);
 }
 
 int main_of(int argc, char** argv) {
@@ -106,7 +100,7 @@ int main_of(int argc, char** argv) {
   app.require_subcommand(1);
   bool explain = false, large = false;
   IndexOptions options;
-  std::string file;
+  std::string file, line;
   CLI::App& index_app = *app.add_subcommand("index", "fits a codebook to the vectors of a file and writes it");
   index_app.add_option("--emb", options.vectors, "the vectors: .npy, [n, d], float16 or float32")
       ->type_name("FILE")
@@ -130,15 +124,17 @@ int main_of(int argc, char** argv) {
   test_app.add_flag("--explain", explain, "print the pipelines and end");
   try {
     app.parse(argc, argv);
-    if (index_app.parsed()) fit_of(options); // refuses parameters that the command sets
+    if (index_app.parsed()) line = index_pipeline(options);
   } catch (const CLI::ParseError& failure) {
     return app.exit(failure) == 0 ? 0 : kWrongUsage;
   }
-  if (index_app.parsed()) return index(options, explain);
   if (info_app.parsed()) return info(file);
-  if (!explain) return run_published_fits(large);
-  for (const PublishedFit& fit : kPublishedFits)
-    if (large || fit.vectors <= 1000) fmt::print("millrace run {}\n", in_quotes(published_pipeline(fit, ".")));
+  if (!explain) return index_app.parsed() ? index(line, options.out) : run_published_fits(large);
+  const auto print_run = [](const std::string& pipeline) { fmt::print("millrace run {}\n", in_quotes(pipeline)); };
+  if (index_app.parsed()) print_run(line);
+  if (test_app.parsed())
+    for (const PublishedFit& fit : kPublishedFits)
+      if (large || !fit.is_large()) print_run(published_pipeline(fit, "."));
   return 0;
 }
 

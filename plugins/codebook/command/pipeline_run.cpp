@@ -40,8 +40,8 @@ void pass_on(int signal) {
   if (const pid_t run = child; run > 0) kill(run, signal);
 }
 
-// While a run is under way it decides about signals. Those of a terminal reach it by themselves, as they reach the
-// whole group; others are passed on to it.
+// While a run is under way, signals are for the run. A terminal sends its own to the whole process group, so the run
+// gets them anyway. The others are passed on to it.
 class SignalsOfRun {
  public:
   SignalsOfRun() {

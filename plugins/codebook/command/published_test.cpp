@@ -11,7 +11,7 @@
 #include <nlohmann/json.hpp>
 #include <vector>
 
-#include "plugins/codebook/codebook_file.h"
+#include "plugins/codebook/choice_names.h"
 #include "plugins/codebook/command/pipeline_run.h"
 #include "plugins/codebook/fingerprint.h"
 #include "plugins/codebook/published_files.h"
@@ -20,9 +20,6 @@ namespace millrace::codebook {
 namespace fs = std::filesystem;
 
 namespace {
-
-const char* name_of(Mean mean) { return mean == Mean::plain ? "plain" : mean == Mean::trimmed ? "trimmed" : "huber"; }
-const char* name_of(Maintenance kind) { return kind == Maintenance::none ? "none" : "as_published"; }
 
 // The results of a fit, read from the files of its pipeline.
 struct Given {
@@ -78,8 +75,8 @@ std::vector<std::string> differences(const PublishedFit& fit, const Given& given
 std::string published_pipeline(const PublishedFit& fit, const std::string& folder) {
   const auto in_folder = [&](const char* name) { return in_quotes((fs::path(folder) / name).string()); };
   return "test.vectors name=vectors n=" + std::to_string(fit.vectors) + " d=" + std::to_string(fit.dimensions) +
-         " ! codebook.fit name=fit m=" + std::to_string(fit.anchors) + " mean=" + name_of(fit.mean) +
-         " maintenance=" + name_of(fit.maintenance) +
+         " ! codebook.fit name=fit m=" + std::to_string(fit.anchors) + " mean=" + name_of(fit.mean, kMeanNames) +
+         " maintenance=" + name_of(fit.maintenance, kMaintenanceNames) +
          " budget=60m\n  fit.codebook ! codebook.write name=out layout=published path=" + in_folder("fit.idx") +
          "\n  fit.labels ! out.labels\n  fit.iterations ! record.to_json path=" + in_folder("iterations.jsonl") +
          "\n  vectors. ! tensor.to_npy path=" + in_folder("vectors.npy");
@@ -90,7 +87,7 @@ int run_published_fits(bool large) {
              "its", "energy", "fit", "bytes", "of f32", "beside the published fit");
   bool all_alike = true;
   for (const PublishedFit& fit : kPublishedFits) {
-    if (fit.vectors > 1000 && !large) continue;
+    if (fit.is_large() && !large) continue;
     const WorkFolder folder;
     const int code = run_pipeline(published_pipeline(fit, folder.path().string()), folder.path() / "report.json");
     if (code != 0) return code;
@@ -100,8 +97,8 @@ int run_published_fits(bool large) {
     std::string verdict = parts.empty() ? "the same" : "differs: ";
     for (const std::string& part : parts) verdict += (&part == &parts.front() ? "" : ", ") + part;
     fmt::print("{:>6} x {:<3} {:>4}  {:<8} {:<13} {:>5} {:>10.7f} {:>7.1f}ms {:>8} {:>7.2f}%  {}\n", fit.vectors,
-               fit.dimensions, fit.anchors, name_of(fit.mean), name_of(fit.maintenance), given.changes.size(),
-               given.energy, given.fit_s * 1e3, given.file_bytes,
+               fit.dimensions, fit.anchors, name_of(fit.mean, kMeanNames), name_of(fit.maintenance, kMaintenanceNames),
+               given.changes.size(), given.energy, given.fit_s * 1e3, given.file_bytes,
                100 * size_ratio(given.anchors, fit.dimensions, fit.vectors, 4), verdict);
     std::fflush(stdout);
   }
