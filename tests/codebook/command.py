@@ -158,11 +158,16 @@ class Command(Codebooks):
 
     def test_a_signal_ends_the_run_and_leaves_nothing(self):
         npy(self.folder / "large.npy", 200_000, 64, None, "f2")  # takes minutes: all vectors are alike
+        sockets = tempfile.TemporaryDirectory()  # the folder of control sockets stays, as it belongs to all runs of a user
+        self.addCleanup(sockets.cleanup)
         process = subprocess.Popen([MILLRACE, "codebook", "index", "--emb", "large.npy", "--m", "100000", "--out", "large.codebook"],
-                                   cwd=self.folder, env=os.environ | {"TMPDIR": str(self.folder)}, stdin=subprocess.DEVNULL,
-                                   stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+                                   cwd=self.folder, env=os.environ | {"TMPDIR": str(self.folder), "XDG_RUNTIME_DIR": sockets.name},
+                                   stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         children = pathlib.Path(f"/proc/{process.pid}/task/{process.pid}/children")
         while not (runs := children.read_text().split()):
+            time.sleep(0.01)
+        while not list(pathlib.Path(sockets.name).glob("millrace/*.sock")):  # the run is about to begin
+            self.assertIsNone(process.poll())
             time.sleep(0.01)
         while process.poll() is None:  # the first lets the fit end, the second does not
             process.send_signal(signal.SIGTERM)
