@@ -39,7 +39,7 @@ struct LaunchShape {
   cudaStream_t stream = nullptr;
 };
 
-namespace detail {
+namespace launch_detail {
 
 // True if the code that runs here was compiled to wait in await_inputs(). Code that a driver compiles from older PTX
 // was not, on any device.
@@ -67,7 +67,7 @@ inline bool follows_one_kernel([[maybe_unused]] cudaStream_t stream) {
 #endif
 }
 
-} // namespace detail
+} // namespace launch_detail
 
 // Like kernel<<<blocks, threads, shared_bytes, stream>>>(arguments…). Returns the error, which CUDA also keeps as its
 // last error.
@@ -81,7 +81,8 @@ cudaError_t launch(const LaunchShape& shape, void (*kernel)(Parameters...), Argu
   cudaLaunchAttribute early{};
   early.id = cudaLaunchAttributeProgrammaticStreamSerialization;
   early.val.programmaticStreamSerializationAllowed = 1;
-  if (detail::follows_one_kernel(shape.stream) && detail::awaits_inputs(reinterpret_cast<const void*>(kernel))) {
+  if (launch_detail::follows_one_kernel(shape.stream) &&
+      launch_detail::awaits_inputs(reinterpret_cast<const void*>(kernel))) {
     config.attrs = &early;
     config.numAttrs = 1;
   }
@@ -89,3 +90,5 @@ cudaError_t launch(const LaunchShape& shape, void (*kernel)(Parameters...), Argu
 }
 
 } // namespace millrace
+
+#include "millrace/launch/repeat.cuh"
