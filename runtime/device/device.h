@@ -91,6 +91,14 @@ struct DeviceStatus {
   bool ok() const { return error == DeviceError::none; }
 };
 
+// A device's hardware, for handlers that start on it. What it does not have, or nobody knows, is 0.
+struct Hardware {
+  std::string name; // "NVIDIA H200"; "": it has no other name than its domain's
+  uint32_t multiprocessors = 0;
+  uint32_t compute_major = 0, compute_minor = 0;
+  uint64_t shared_bytes_max = 0; // that a kernel can be allowed for a block
+};
+
 // One recorded run of work on one stream, replayed as a whole with frozen arguments and addresses. It must outlive the
 // fence of its last replay.
 struct Recording {
@@ -232,6 +240,10 @@ class Device {
   // Gives the device up from outside, because nothing completed for too long (semantics.md 4.9). Poisons it as lost.
   // Any thread.
   virtual void declare_lost(const std::string& sentence) { (void)sentence; }
+
+  virtual Hardware hardware() const { return {}; }
+  // Makes it the device that libraries use in the calling thread, whichever that was. Any thread.
+  virtual void enter_thread() {}
 
   // The host's processors that are near the device, as "0-15,32"; "": any.
   virtual std::string local_cpus() const { return ""; }

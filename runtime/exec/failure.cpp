@@ -42,7 +42,7 @@ void begin_restart(HandlerRun& step) {
   const int64_t wait = std::min(kRestartMaxNs, kRestartFirstNs << std::min(step.life->restarts, 20u));
   ++step.life->restarts;
   log_restart(step);
-  if (step.instance->stop() != MR_OK) log_error(step);
+  if (stop_handler(step) != MR_OK) log_error(step);
   step.life->restart_at_ns = step.pace->clock->plan->realtime() ? step.run->now_ns() + wait : 0;
 }
 
@@ -94,7 +94,7 @@ bool is_up(HandlerRun& step) {
   if (!step.life->down) return true;
   if (step.life->restart_at_ns > step.run->now_ns()) return false;
   reset_handler(step);
-  if (step.instance->start() != MR_OK) {
+  if (start_handler(step) != MR_OK) {
     begin_restart(step);
     return false;
   }

@@ -1,4 +1,4 @@
-// Takes and clears the state of handlers; see handler_state.h.
+// Takes and clears the state of handlers, and starts and stops them; see handler_state.h.
 #include "exec/handler_state.h"
 
 #include <cstring>
@@ -12,6 +12,19 @@
 #include "plan/step.h"
 
 namespace millrace::exec {
+
+namespace {
+
+uint32_t abi_kind(plan::DomainKind kind) {
+  switch (kind) {
+    case plan::DomainKind::cuda: return MR_DEVICE_CUDA;
+    case plan::DomainKind::sim: return MR_DEVICE_SIM;
+    case plan::DomainKind::cpu: break;
+  }
+  return MR_DEVICE_CPU;
+}
+
+} // namespace
 
 std::byte* take_memory(RunState& run, const plan::Step& step, uint64_t bytes, const std::string& purpose) {
   device::DeviceStatus status;
@@ -49,6 +62,32 @@ void clear_state_if_due(BodyRun& step) {
     step.on.device->clear(*step.on.stream, life.state.data(), life.state.size());
   else
     std::memset(step.tick.state, 0, life.state.size());
+}
+
+mr_status start_handler(HandlerRun& step) {
+  const plan::Domain& domain = step.run->planned.plan.domains[step.plan->domain];
+  const std::string own_name = plan::own_name(domain);
+  device::Hardware hardware;
+  mr_device_info info{};
+  info.size = sizeof info;
+  info.kind = abi_kind(domain.kind);
+  info.ordinal = domain.index;
+  if (step.on.device) {
+    step.on.device->enter_thread();
+    hardware = step.on.device->hardware();
+    info.memory_bytes = step.on.device->bytes_limit();
+  }
+  info.multiprocessors = hardware.multiprocessors;
+  info.compute_major = hardware.compute_major;
+  info.compute_minor = hardware.compute_minor;
+  info.shared_bytes_max = hardware.shared_bytes_max;
+  info.name = hardware.name.empty() ? own_name.c_str() : hardware.name.c_str();
+  return step.instance->start(info);
+}
+
+mr_status stop_handler(HandlerRun& step) {
+  if (step.on.device) step.on.device->enter_thread();
+  return step.instance->stop();
 }
 
 } // namespace millrace::exec

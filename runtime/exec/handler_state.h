@@ -2,6 +2,9 @@
 // runs, at an address that never changes. It is zero by the handler's first call, and again by the first call after
 // each reset(). On the host a reset clears it at once. On a device earlier ticks may still be under way then, so it is
 // cleared in the order of the handler's stream, before the next body.
+//
+// Here a handler is also started and stopped: it is told the device of its body, and on a GPU that is the current
+// device of the calling thread (rule 4.14). Every start, reset and stop of a run comes through here.
 #pragma once
 
 #include <cstddef>
@@ -25,8 +28,9 @@ struct HandlerRun;
 std::byte* take_memory(RunState& run, const plan::Step& step, uint64_t bytes, const std::string& purpose);
 // Takes the memory that the plan has for the state of this handler, if it has one.
 void make_state(RunState& run, HandlerRun& step);
-// Calls reset() of the handler. Every reset of a run comes through here.
+mr_status start_handler(HandlerRun& step);
 mr_status reset_handler(HandlerRun& step);
+mr_status stop_handler(HandlerRun& step);
 // Clears the state if a reset came since the last call. Called before each body on a device: within the body's own
 // command if it runs by itself, else by the thread that submits it.
 void clear_state_if_due(BodyRun& step);

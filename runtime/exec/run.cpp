@@ -8,6 +8,7 @@
 #include "exec/build.h"
 #include "exec/change.h"
 #include "exec/counters.h"
+#include "exec/handler_state.h"
 #include "exec/live_changes.h"
 #include "exec/param_values.h"
 #include "exec/reader.h"
@@ -63,19 +64,19 @@ bool Run::is_stuck() const { return state_->has_stuck_devices(); }
 
 void Run::start() {
   RunState& run = *state_;
-  std::vector<plugin::Instance*> started;
-  for (const HandlerRun* step : run.planned.handlers) {
+  std::vector<HandlerRun*> started;
+  for (HandlerRun* step : run.planned.handlers) {
     const bool begins_later = step->pace->clock->plan->begins_later() && !step->handler->stream.empty();
     if (begins_later) continue; // it starts with its stream
-    if (step->instance->start() == MR_OK) {
-      started.push_back(step->instance);
+    if (start_handler(*step) == MR_OK) {
+      started.push_back(step);
       step->life->is_started = true;
       continue;
     }
     const Error error =
         plan::refusal(code::start_failed, step->plan->name + " (" + step->handler->type + ") could not start: ",
                       plan::declared_of(run.planned.plan, run.planned.graph, step->plan->handler()), *step->instance);
-    for (plugin::Instance* instance : started) instance->stop();
+    for (HandlerRun* other : started) stop_handler(*other);
     throw Failure(error);
   }
   for (const AppliedChange& scripted : run.options.script) {
@@ -156,7 +157,7 @@ Result Run::wait() {
   run.release_all_blocks();
   for (auto& ring : run.planned.rings) ring->retire_all(); // foreign memory goes back before its handler stops
   for (HandlerRun* step : run.planned.handlers)
-    if (!RunState::is_given_up(*step) && step->life->is_started && step->instance->stop() != MR_OK)
+    if (!RunState::is_given_up(*step) && step->life->is_started && stop_handler(*step) != MR_OK)
       run.fail(*step, step->segment->ordinal, step->instance->error());
   threads_->started = false;
   Result result;

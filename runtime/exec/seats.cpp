@@ -269,7 +269,7 @@ void vacate(PaceRun& pace, Left left) {
     if (!step.life->is_started) return;
     step.life->is_started = false;
     // A recording that cannot be completed fails its stream, as it does where streams stay to the end of the run.
-    if (!step.life->down && step.instance->stop() != MR_OK)
+    if (!step.life->down && stop_handler(step) != MR_OK)
       left == Left::by_itself ? run.fail(step, step.segment->ordinal, step.instance->take_error("stop"))
                               : log_error(step);
     step.life->down = false;
@@ -321,7 +321,7 @@ bool has_come(PaceRun& pace) {
   const HandlerRun* failed = nullptr;
   for_each_handler(pace, [&](HandlerRun& step) {
     if (failed || step.plan->is<plan::SourceStep>()) return;
-    step.life->is_started = reset_handler(step) == MR_OK && step.instance->start() == MR_OK;
+    step.life->is_started = reset_handler(step) == MR_OK && start_handler(step) == MR_OK;
     if (!step.life->is_started) failed = &step;
   });
   if (!failed) return true;

@@ -259,9 +259,8 @@ HandlerRun* drained_here(StepRun& step) {
 }
 
 bool start_anew(HandlerRun& source) {
-  plugin::Instance& instance = *source.instance;
-  if (source.life->is_started && instance.stop() != MR_OK) log_error(source);
-  source.life->is_started = reset_handler(source) == MR_OK && instance.start() == MR_OK;
+  if (source.life->is_started && stop_handler(source) != MR_OK) log_error(source);
+  source.life->is_started = reset_handler(source) == MR_OK && start_handler(source) == MR_OK;
   return source.life->is_started;
 }
 

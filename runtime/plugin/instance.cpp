@@ -168,8 +168,9 @@ mr_status Instance::configure(const std::vector<mr_format>& inputs, std::vector<
   });
 }
 
-mr_status Instance::start() {
-  return watched("start", [&] { return type_.table->start(self_); });
+mr_status Instance::start(const mr_device_info& device) {
+  const auto start_on = type_.table->start_on;
+  return watched("start", [&] { return start_on ? start_on(self_, &device) : type_.table->start(self_); });
 }
 
 mr_status Instance::drain() {

@@ -96,7 +96,7 @@ class Instance final : public Answers {
   mr_status bind(const std::vector<uint32_t>& edge_counts);
   mr_status probe(mr_facts& facts);
   mr_status configure(const std::vector<mr_format>& inputs, std::vector<mr_format>& outputs) override;
-  mr_status start();
+  mr_status start(const mr_device_info& device);
   mr_status drain();
   mr_status stop();
   mr_status reset();

@@ -3,6 +3,9 @@
 #include <millrace/handler.h>
 #include <millrace/launch.cuh>
 
+#include <optional>
+#include <stdexcept>
+
 #include "rig.h"
 
 namespace millrace::test {
@@ -63,6 +66,32 @@ __global__ void mark_ends(int64_t* to, uint64_t words, const mr_device_tick* tic
 __global__ void read_ends(int64_t* to, const int64_t* from, uint64_t words) {
   await_inputs();
   *to = from[0] == from[words - 1] ? from[0] : -1;
+}
+
+// Each round adds one, until the number is a multiple of `of`.
+struct Climbing {
+  LoopWord loop;
+  int64_t value;
+};
+__global__ void begin_climb(Climbing* climbing, const int64_t* from) {
+  await_inputs();
+  climbing->value = *from;
+}
+__global__ void climb(Climbing* climbing, int64_t of) {
+  await_inputs();
+  if (is_over(&climbing->loop)) return;
+  if (++climbing->value % of == 0) end_loop(&climbing->loop);
+}
+__global__ void end_climb(int64_t* to, const Climbing* first, const Climbing* second) {
+  await_inputs();
+  *to = second->value * 1000 + first->loop.rounds * 100 + second->loop.rounds;
+}
+// Writes at the end of all the shared memory that a block can be allowed.
+__global__ void fill_shared(int64_t* to, const int64_t* from, uint64_t bytes) {
+  extern __shared__ int64_t shared[];
+  await_inputs();
+  shared[bytes / 8 - 1] = *from;
+  *to = shared[bytes / 8 - 1] + 1;
 }
 
 cudaStream_t stream_of(const Cuda& cuda) { return static_cast<cudaStream_t>(cuda.stream()); }
@@ -234,6 +263,83 @@ struct Waits final : Handler { // says that it may be captured, and waits for th
   }
 };
 
+// Two loops, each at most `at_most` rounds: to a multiple of `of`, and on to one of seven.
+struct Climb final : Handler {
+  Input<Tensor> in{*this, "in"};
+  Output<Tensor> out{*this, "out", like(in)};
+  Param<int64_t> of{*this, "of", 5, "ends the first loop at a multiple of it", range(1, 1000), live};
+  Param<int64_t> at_most{*this, "at_most", 20, "rounds of a loop"};
+  std::optional<Loop> first, second;
+  Climb() {
+    capturable();
+    needs_scratch(2 * sizeof(Climbing));
+  }
+  void start() override {
+    first.emplace();
+    second.emplace();
+  }
+  void stop() override {
+    first.reset();
+    second.reset();
+  }
+  int64_t climbed(int64_t& value, int64_t multiple) const { // rounds
+    for (int64_t round = 1; round <= *at_most; ++round)
+      if (++value % multiple == 0) return round;
+    return *at_most;
+  }
+  void process(Tick& tick, Cpu&) {
+    int64_t value = *number(in(tick));
+    const int64_t once = climbed(value, *of), twice = climbed(value, 7);
+    *fresh(out, tick) = value * 1000 + once * 100 + twice;
+  }
+  void process(Tick& tick, Cuda& cuda) {
+    auto* const climbing = static_cast<Climbing*>(cuda.scratch());
+    loop(cuda, *first, climbing, number(in(tick)), *of);
+    loop(cuda, *second, climbing + 1, &climbing->value, 7);
+    check(launch(one_thread(cuda), end_climb, fresh(out, tick), climbing, climbing + 1));
+  }
+  void loop(Cuda& cuda, Loop& on_host, Climbing* climbing, const int64_t* from, int64_t multiple) {
+    check(launch(one_thread(cuda), begin_climb, climbing, from));
+    const auto most = static_cast<uint32_t>(*at_most);
+    check(repeat(stream_of(cuda), on_host, &climbing->loop, most, [&](cudaStream_t round) {
+      return launch({1, 1, 0, round}, climb, climbing, multiple);
+    }));
+  }
+};
+
+// Needs its device in start(): for the kernel's limit of shared memory, which each GPU has for itself.
+struct Where final : Handler {
+  Input<Tensor> in{*this, "in"};
+  Output<Tensor> out{*this, "out", like(in)};
+  uint64_t shared_bytes = 0;
+  int ordinal = -1;
+  Where() { capturable(); }
+  void check_current() const {
+    int current = -1;
+    check(cudaGetDevice(&current));
+    if (current != ordinal) throw std::runtime_error("another device is current");
+  }
+  void start(const DeviceInfo& device) override {
+    ordinal = -1;
+    if (device.kind != DeviceKind::cuda) return;
+    ordinal = static_cast<int>(device.ordinal);
+    check_current();
+    if (device.multiprocessors == 0 || device.compute_major < 7 || device.memory_bytes == 0 || device.name.empty())
+      throw std::runtime_error("the device is not described");
+    shared_bytes = device.shared_bytes_max;
+    check(
+        cudaFuncSetAttribute(fill_shared, cudaFuncAttributeMaxDynamicSharedMemorySize, static_cast<int>(shared_bytes)));
+  }
+  void stop() override {
+    if (ordinal >= 0) check_current();
+  }
+  void process(Tick& tick, Cpu&) { *fresh(out, tick) = *number(in(tick)) + 1; }
+  void process(Tick& tick, Cuda& cuda) {
+    check(launch({1, 1, static_cast<unsigned>(shared_bytes), stream_of(cuda)}, fill_shared, fresh(out, tick),
+                 number(in(tick)), shared_bytes));
+  }
+};
+
 struct End final : Handler {
   Input<Any> in{*this, "in"};
   End() { capturable(); }
@@ -321,11 +427,11 @@ const mr_handler_type* type(const char* name) {
 
 const mr_plugin& cuda_plugin() {
   static const mr_handler_type* const types[] = {
-      type<Index>("c.index"), type<Add>("c.add"),   type<Pair>("c.pair"),        type<InPlace>("c.paint"),
-      type<Spin>("c.spin"),   type<Wild>("c.wild"), type<PastEnd>("c.past_end"), type<Waits>("c.waits"),
-      type<End>("c.end"),     type<Move>("c.move"), type<Frames>("c.frames"),    type<Make>("c.make"),
-      type<First>("c.first"), type<Few>("c.few"),   type<HostFew>("c.hostfew"),  type<Total>("c.total"),
-      type<Judge>("c.judge")};
+      type<Index>("c.index"), type<Add>("c.add"),     type<Pair>("c.pair"),        type<InPlace>("c.paint"),
+      type<Spin>("c.spin"),   type<Wild>("c.wild"),   type<PastEnd>("c.past_end"), type<Waits>("c.waits"),
+      type<End>("c.end"),     type<Move>("c.move"),   type<Frames>("c.frames"),    type<Make>("c.make"),
+      type<First>("c.first"), type<Few>("c.few"),     type<HostFew>("c.hostfew"),  type<Total>("c.total"),
+      type<Judge>("c.judge"), type<Climb>("c.climb"), type<Where>("c.where")};
   static const mr_plugin table = {sizeof(mr_plugin), MR_ABI_VERSION, "c", "1", types, std::size(types), 0};
   return table;
 }

@@ -3,6 +3,11 @@
 #include <doctest/doctest.h>
 #include <millrace/handler.h>
 
+#include <iterator>
+#include <mutex>
+#include <string>
+#include <vector>
+
 #include "enqueuing_handlers.h"
 #include "observe/report.h"
 
@@ -160,3 +165,111 @@ TEST_CASE("4.7: state belongs to process(): finish() is refused it") {
 
 } // namespace
 } // namespace millrace::test::kept_state
+
+// Handlers are told where they start (rule 4.14): on the host, on simulated devices, and where bodies enqueue.
+namespace millrace::test::starting {
+namespace {
+
+using namespace enqueued;
+
+std::mutex told_mutex;
+std::vector<std::string> told; // one line for each start
+
+struct Told final : Handler {
+  Input<Tensor> in{*this, "in"};
+  Output<Tensor> out{*this, "out", like(in)};
+  Param<int64_t> fail_at{*this, "fail_at", -1, "the tick on which it fails once"};
+  bool has_failed = false;
+
+  void start(const DeviceInfo& device) override {
+    const char* const kinds[] = {"cpu", "cuda", "sim"};
+    const std::lock_guard lock(told_mutex);
+    told.push_back(std::string(kinds[static_cast<uint32_t>(device.kind)]) + " " + std::to_string(device.ordinal) + " " +
+                   std::string(device.name));
+  }
+  void fail_once(const Tick& tick) {
+    if (has_failed || static_cast<int64_t>(tick.index()) != *fail_at) return;
+    has_failed = true;
+    throw std::runtime_error("once");
+  }
+  void process(Tick& tick, Cpu&) {
+    fail_once(tick);
+    *fresh(out, tick) = number(in(tick));
+  }
+  void process(Tick& tick, Cuda& cuda) {
+    fail_once(tick);
+    queue(cuda).launch([to = fresh(out, tick), from = numbers(in(tick).data())] { *to = *from; });
+  }
+};
+
+struct Plain final : Handler { // as handlers were before they could be told
+  Input<Tensor> in{*this, "in"};
+  Output<Tensor> out{*this, "out", like(in)};
+  void start() override {
+    const std::lock_guard lock(told_mutex);
+    told.emplace_back("plain");
+  }
+  void process(Tick& tick, Cpu&) { *fresh(out, tick) = number(in(tick)); }
+};
+
+// A table that a plugin without the function brings.
+mr_handler_type without_start_on() {
+  mr_handler_type table = detail::Type<Plain>::table("w.old", "a test's", "");
+  table.start_on = nullptr;
+  return table;
+}
+
+const mr_plugin& starting_plugin() {
+  static const mr_handler_type index = detail::Type<Index>::table("w.index", "a test's", "");
+  static const mr_handler_type is_told = detail::Type<Told>::table("w.told", "a test's", "");
+  static const mr_handler_type plain = detail::Type<Plain>::table("w.plain", "a test's", "");
+  static const mr_handler_type old = without_start_on();
+  static const mr_handler_type* const types[] = {&index, &is_told, &plain, &old};
+  static const mr_plugin table = {sizeof(mr_plugin), MR_ABI_VERSION, "w", "1", types, std::size(types), 0};
+  return table;
+}
+
+// The lines of the starts of a handler on that device, which gives numbers on to a sink.
+std::vector<std::string> told_on(const std::string& type, const std::string& device, const Params& params = {}) {
+  Pipeline pipeline;
+  pipeline.clock(graph::ClockMode::free, 0, 1, 1);
+  pipeline.add("source", "w.index", {{"count", "9"}}).device = "cpu";
+  graph::Handler& handler = pipeline.add("handler", type, params);
+  handler.device = device;
+  handler.on_error = graph::OnError::restart;
+  pipeline.add("sink", "t.sink", {{"log", "w"}});
+  pipeline.connect("source.out", "handler.in");
+  pipeline.connect("handler.out", "sink.in");
+  Setup setup;
+  setup.more = &starting_plugin();
+  setup.domains = {"cpu"};
+  if (device != "cpu") setup.domains.push_back(device);
+  told.clear();
+  const Ran ran = run(std::move(pipeline), setup);
+  CHECK_MESSAGE(ran.ok, ran.error.what);
+  CHECK(ran.seen("w").size() == 9);
+  return told;
+}
+
+using Lines = std::vector<std::string>;
+
+TEST_CASE("4.14: a handler is told the device that it starts on, and again in a restart") {
+  for (const auto& [device, line] : {std::pair{"cpu", "cpu 0 cpu"}, std::pair{"sim:0", "sim 0 sim:0"},
+                                     std::pair{"sim:1", "sim 1 sim:1"}, std::pair{"cuda:0", "cuda 0 cuda:0"}}) {
+    CAPTURE(device);
+    CHECK(told_on("w.told", device) == Lines{line});
+    CHECK(told_on("w.told", device, {{"fail_at", "4"}}) == Lines{line, line});
+  }
+}
+
+TEST_CASE(
+    "4.14: a handler that is not told its device is started as before, also if its table ends in no such function") {
+  for (const char* const device : {"cpu", "sim:0"}) {
+    CAPTURE(device);
+    CHECK(told_on("w.plain", device) == Lines{"plain"});
+    CHECK(told_on("w.old", device) == Lines{"plain"});
+  }
+}
+
+} // namespace
+} // namespace millrace::test::starting

@@ -244,6 +244,22 @@ std::string table_layout() {
   FIELD(mr_host, allocate_items);
   FIELD(mr_host, fail_item);
   FIELD(mr_host, fail_as);
+  STRUCT(mr_gpu);
+  FIELD(mr_gpu, size);
+  FIELD(mr_gpu, reserved);
+  FIELD(mr_gpu, native_stream);
+  FIELD(mr_gpu, scratch);
+  FIELD(mr_gpu, library);
+  STRUCT(mr_device_info);
+  FIELD(mr_device_info, size);
+  FIELD(mr_device_info, kind);
+  FIELD(mr_device_info, ordinal);
+  FIELD(mr_device_info, multiprocessors);
+  FIELD(mr_device_info, compute_major);
+  FIELD(mr_device_info, compute_minor);
+  FIELD(mr_device_info, shared_bytes_max);
+  FIELD(mr_device_info, memory_bytes);
+  FIELD(mr_device_info, name);
   STRUCT(mr_block);
   FIELD(mr_block, data);
   FIELD(mr_block, capacity);
@@ -272,6 +288,7 @@ std::string table_layout() {
   FIELD(mr_handler_type, narrow);
   FIELD(mr_handler_type, offers);
   FIELD(mr_handler_type, finish_items);
+  FIELD(mr_handler_type, start_on);
   STRUCT(mr_plugin);
   FIELD(mr_plugin, size);
   FIELD(mr_plugin, abi_version);
@@ -400,6 +417,7 @@ std::string other_constants() {
   CONSTANT(MR_OUTPUT_ADOPTED);
   CONSTANT(MR_DEVICE_CPU);
   CONSTANT(MR_DEVICE_CUDA);
+  CONSTANT(MR_DEVICE_SIM);
   CONSTANT(MR_FAULT_NONE);
   CONSTANT(MR_FAULT_MODEL_MISSING);
   CONSTANT(MR_FAULT_MODEL_ENGINE);

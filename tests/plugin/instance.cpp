@@ -16,6 +16,8 @@ using mr::plugin::Instance;
 
 namespace {
 
+constexpr mr_device_info kHost = {sizeof(mr_device_info), MR_DEVICE_CPU, 0, 0, 0, 0, 0, 0, "cpu"};
+
 struct Everything final : mr::Handler {
   mr::Output<mr::Packet> out{*this, "out"};
   mr::Param<bool> on{*this, "on", false, ""};
@@ -157,7 +159,7 @@ TEST_CASE_FIXTURE(Fixture, "an exception at any entry becomes the sentence of th
     keep(instance->bind({1}));
     keep(instance->probe(facts));
     keep(instance->configure(none, outputs));
-    keep(instance->start());
+    keep(instance->start(kHost));
     keep(instance->reset());
     keep(instance->drain());
     keep(instance->stop());
@@ -181,7 +183,7 @@ TEST_CASE_FIXTURE(Fixture,
   instance->set_param("doing", "throw_coded", {});
   const auto fault_of = [&](const char* code) {
     instance->set_param("count", code, {});
-    CHECK(instance->start() == MR_ERROR);
+    CHECK(instance->start(kHost) == MR_ERROR);
     CHECK(instance->error() == "it is raining");
     return instance->fault();
   };
@@ -198,14 +200,14 @@ TEST_CASE_FIXTURE(Fixture, "a runtime whose table ends before fail_as gets the s
   host.fail_as = nullptr;
   instance->set_param("doing", "throw_coded", {});
   instance->set_param("count", "906", {});
-  CHECK(instance->start() == MR_ERROR);
+  CHECK(instance->start(kHost) == MR_ERROR);
   CHECK(instance->error() == "it is raining");
   CHECK(instance->fault() == 0);
 }
 
 TEST_CASE_FIXTURE(Fixture, "interrupt ends a blocked call from another thread") {
   instance->set_param("doing", "wait", {});
-  std::thread worker([&] { CHECK(instance->start() == MR_OK); });
+  std::thread worker([&] { CHECK(instance->start(kHost) == MR_OK); });
   handler().waiting.acquire();
   instance->interrupt();
   worker.join();

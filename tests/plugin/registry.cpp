@@ -272,7 +272,7 @@ TEST_CASE("a plugin's handlers are found and can be constructed") {
   const mr_host host = mr::plugin::basic_host();
   mr::plugin::Instance instance(*info, host, "counter");
   CHECK(instance.bind({1}) == MR_OK);
-  CHECK(instance.start() == MR_OK);
+  CHECK(instance.start({sizeof(mr_device_info), MR_DEVICE_CPU, 0, 0, 0, 0, 0, 0, "cpu"}) == MR_OK);
   CHECK(instance.stop() == MR_OK);
 }
 

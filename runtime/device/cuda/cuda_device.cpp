@@ -124,11 +124,29 @@ CudaDevice::~CudaDevice() {
   if (pool_) ask<Call::MemPoolDestroy>(pool_);
 }
 
-// Sets the device of the calling thread, unless the thread still has it from the last call.
-void CudaDevice::make_current() {
+// The device that was set last in the calling thread.
+uint32_t& CudaDevice::current_of_thread() {
   static thread_local uint32_t current = UINT32_MAX;
-  if (current == ordinal_) return;
-  if (check(Call::SetDevice, api_.call<Call::SetDevice>(static_cast<int>(ordinal_)))) current = ordinal_;
+  return current;
+}
+
+void CudaDevice::make_current() {
+  if (current_of_thread() != ordinal_) enter_thread();
+}
+
+void CudaDevice::enter_thread() { // a handler may have set another one
+  if (check(Call::SetDevice, api_.call<Call::SetDevice>(static_cast<int>(ordinal_)))) current_of_thread() = ordinal_;
+}
+
+Hardware CudaDevice::hardware() const {
+  cudaDeviceProp properties{};
+  if (cudaGetDeviceProperties(&properties, static_cast<int>(ordinal_)) != cudaSuccess) {
+    (void)cudaGetLastError(); // the next call of a submitter says what is wrong
+    return {};
+  }
+  return {properties.name, static_cast<uint32_t>(properties.multiProcessorCount),
+          static_cast<uint32_t>(properties.major), static_cast<uint32_t>(properties.minor),
+          properties.sharedMemPerBlockOptin};
 }
 
 bool CudaDevice::check(Call call, cudaError_t error) {

@@ -166,6 +166,8 @@ class CudaDevice final : public Device, public Enqueuing, private PageLocker {
   bool is_stuck() const override { return lost_.load(std::memory_order_acquire); }
   void declare_lost(const std::string& sentence) override { poison(DeviceError::lost, sentence); }
   const void* library() const override { return library_; }
+  Hardware hardware() const override;
+  void enter_thread() override;
   std::string local_cpus() const override { return local_cpus_; }
   std::map<std::string, uint64_t> driver_calls() const override { return api_.counts(); }
   std::map<std::string, double> gauges() const override;
@@ -193,6 +195,7 @@ class CudaDevice final : public Device, public Enqueuing, private PageLocker {
 
   CudaStream& own(Stream& stream) { return static_cast<CudaStream&>(stream); }
   void make_current();
+  static uint32_t& current_of_thread();
   template <Call id, class... Arguments>
   bool ask(Arguments... arguments) { // asks the driver; false: the device is poisoned now
     return check(id, api_.call<id>(arguments...));

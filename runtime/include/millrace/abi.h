@@ -32,7 +32,7 @@
 extern "C" {
 #endif
 
-#define MR_ABI_VERSION 10u
+#define MR_ABI_VERSION 11u
 #define MR_PLUGIN_SYMBOL "millrace_plugin"
 #define MR_EXPORT __attribute__((visibility("default")))
 
@@ -403,7 +403,7 @@ typedef struct mr_output {
   uint64_t token;    /* for the runtime: identifies the block */
 } mr_output;
 
-enum { MR_DEVICE_CPU = 0, MR_DEVICE_CUDA = 1 };
+enum { MR_DEVICE_CPU = 0, MR_DEVICE_CUDA = 1, MR_DEVICE_SIM = 2 /* in mr_device_info alone */ };
 
 /* The tick in device memory, for kernels: a captured GPU body is not called on each tick. */
 typedef struct mr_device_tick {
@@ -451,6 +451,18 @@ typedef struct mr_gpu {
   void* scratch;       /* in device memory: mr_declaration.scratch_bytes; null if they are 0 */
   const void* library; /* as mr_tick has it; only if `size` says that there is room */
 } mr_gpu;
+
+/* The device that a handler's body runs on, and its hardware. What is not known, or is not there, is 0. */
+typedef struct mr_device_info {
+  uint32_t size;
+  uint32_t kind;    /* MR_DEVICE_* */
+  uint32_t ordinal; /* among those of its kind, as in "cuda:1" */
+  uint32_t multiprocessors;
+  uint32_t compute_major, compute_minor; /* compute capability */
+  uint64_t shared_bytes_max;             /* shared memory that a kernel can be allowed for a block */
+  uint64_t memory_bytes;                 /* all of the device's memory; on a simulated device its limit */
+  const char* name;                      /* "NVIDIA H200"; on cpu and simulated devices that of the domain */
+} mr_device_info;
 
 /* The kinds of faults that have an error code of their own: the number is the code, so 906 is printed as MR0906. */
 enum {
@@ -557,6 +569,9 @@ typedef struct mr_handler_type {
   void (*offers)(void* context, void (*say)(void* context, const char* part, const char* name, const char* words));
   /* As finish, for all items of a call of process_items. */
   mr_status (*finish_items)(void* self, mr_tick* const* items, uint32_t count);
+  /* Called in place of start, with the device of the body. On cuda it is the current device of the calling thread, then
+   * and during stop. Null: start is called. */
+  mr_status (*start_on)(void* self, const mr_device_info* device);
 } mr_handler_type;
 
 typedef struct mr_plugin {

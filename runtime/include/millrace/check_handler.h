@@ -41,6 +41,8 @@ inline constexpr std::array kHandlerChecks = {
     HandlerCheck{"works", "it starts, ticks, drains and stops", &check::run<check::works>},
     HandlerCheck{"facts", "two probes tell the same, and what can be", &check::run<check::probes_alike>},
     HandlerCheck{"lives-twice", "it can be started again after a stop", &check::run<check::lives_twice>},
+    HandlerCheck{"devices", "it starts on the host and where its CPU body stands in for a GPU's",
+                 &check::run<check::starts_on_any_device>},
     HandlerCheck{"restart", "stop, reset, start brings it back (on_error: restart)", &check::run<check::restarts>},
     HandlerCheck{"stop", "stop is legal without a start, and twice", &check::run<check::stops_without_start>},
     HandlerCheck{"drain", "drain is legal before the first tick, and twice", &check::run<check::drains_twice>},

@@ -62,6 +62,19 @@ inline std::string lives_twice(const Subject& subject) {
   return "";
 }
 
+inline std::string starts_on_any_device(const Subject& subject) {
+  const Feed feed = working_feed(subject);
+  for (const DeviceInfo& device : {DeviceInfo{DeviceKind::cpu, 0, "cpu"}, DeviceInfo{DeviceKind::sim, 1, "sim:1"}}) {
+    Rig rig(subject, feed);
+    rig.test.start_on(device);
+    require_start(rig, "on " + std::string(device.name));
+    for (uint64_t k = 0; k < 3; ++k)
+      require_fine(rig, rig.tick(k), "at tick " + std::to_string(k) + " on " + std::string(device.name));
+    require_ok(rig, rig.test.stop(), "stop fails");
+  }
+  return "";
+}
+
 inline std::string restarts(const Subject& subject) {
   Rig rig(subject, working_feed(subject));
   require_start(rig, "");

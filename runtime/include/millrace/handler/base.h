@@ -99,8 +99,17 @@ class Handler {
   // Sets the formats of outputs that are not declared `like` an input. It may be called several times while a plan is
   // made: the last call counts, so open nothing and allocate nothing here.
   virtual void configure(const Formats&) {}
-  // Allocates, loads models, starts threads.
+  // Allocates, loads models, starts threads. A handler overrides one of the two. On cuda the device is the current one
+  // of the calling thread, so a kernel's limit of shared memory or a library's handle is set up on the right GPU; it is
+  // again in stop(). Scratch memory is planned before this call (needs_scratch).
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Woverloaded-virtual" // a handler hides the one that it does not override
+#ifdef __NVCC__
+#pragma nv_diag_suppress 611 // nvcc's words for the same, which it says at each handler
+#endif
   virtual void start() {}
+  virtual void start(const DeviceInfo&) { start(); }
+#pragma GCC diagnostic pop
   // Publishes every deferred firing, and closes what is written. Called at the end of the stream. Of a handler with
   // max_pending() it is also called when its stream begins anew, and if it drains_freely() in a gap too long for the
   // clock's window; reset() and process() come after those.

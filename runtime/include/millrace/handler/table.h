@@ -139,6 +139,20 @@ struct Type {
       H::offers(offers);
     }
   }
+  static mr_status start_on(void* self, const mr_device_info* device) {
+    return guarded(self, [device](H& handler) {
+      const DeviceInfo info = {static_cast<DeviceKind>(device->kind),
+                               device->ordinal,
+                               device->name,
+                               device->multiprocessors,
+                               device->compute_major,
+                               device->compute_minor,
+                               device->shared_bytes_max,
+                               device->memory_bytes};
+      static_cast<Handler&>(handler).start(info);
+      return MR_OK;
+    });
+  }
   template <void (Handler::*Member)()>
   static mr_status call(void* self) {
     return guarded(self, [](H& handler) {
@@ -222,7 +236,8 @@ struct Type {
     t.bind = &bind;
     t.probe = &probe;
     t.configure = &configure;
-    t.start = &call<&Handler::start>;
+    t.start = &call<static_cast<void (Handler::*)()>(&Handler::start)>;
+    t.start_on = &start_on;
     if constexpr (HasCpuBody<H>) t.process = &process;
     if constexpr (HasCudaBody<H>) t.process_cuda = &process_cuda;
     if constexpr (HasFinish<H>) t.finish = &finish;

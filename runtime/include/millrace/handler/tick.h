@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <stdexcept>
 #include <string>
+#include <string_view>
 
 #include "millrace/abi.h"
 
@@ -97,6 +98,20 @@ struct GpuPlace {
   void* scratch = nullptr; // in device memory; needs_scratch() said its size
   uint64_t scratch_bytes = 0;
   const void* library = nullptr; // for built-in handlers: their kernels
+};
+
+// The kind of device that a handler's body runs on. On a simulated device the CPU body runs.
+enum class DeviceKind : uint32_t { cpu = MR_DEVICE_CPU, cuda = MR_DEVICE_CUDA, sim = MR_DEVICE_SIM };
+
+// The device of a handler's body; see Handler::start(const DeviceInfo&). What is not known, or is not there, is 0.
+struct DeviceInfo {
+  DeviceKind kind = DeviceKind::cpu;
+  uint32_t ordinal = 0;                          // among those of its kind: 1 is cuda:1
+  std::string_view name;                         // "NVIDIA H200"; on cpu and sim that of the domain, such as "sim:0"
+  uint32_t multiprocessors = 0;                  // how many
+  uint32_t compute_major = 0, compute_minor = 0; // compute capability
+  uint64_t shared_bytes_max = 0;                 // that a block can have, once the kernel's limit is raised to it
+  uint64_t memory_bytes = 0;                     // in all; on sim the limit of the simulated device
 };
 
 } // namespace v1

@@ -39,7 +39,7 @@ inline mr_status TableTest::start() {
   mr_status status = bind();
   if (status == MR_OK) status = type_.probe(self_, &facts_);
   if (status == MR_OK) status = configure();
-  if (status == MR_OK) status = type_.start(self_);
+  if (status == MR_OK) status = call_start();
   started_ = status == MR_OK;
   return status;
 }
@@ -52,7 +52,7 @@ inline mr_status TableTest::reset() {
 inline mr_status TableTest::restart() {
   if (const mr_status stopped = stop(); stopped != MR_OK) return stopped;
   if (const mr_status cleared = reset(); cleared != MR_OK) return cleared;
-  const mr_status status = call(type_.start);
+  const mr_status status = call_start();
   started_ = status == MR_OK;
   return status;
 }
@@ -256,6 +256,19 @@ inline std::string TableTest::broken_contract(const Firing& firing, uint32_t i) 
   const uint64_t capacity = firing.blocks[i]->capacity();
   const ValueFault fault = value.header.present ? find_fault(format, value, capacity) : ValueFault::none;
   return fault == ValueFault::none ? "" : output_name(i) + " " + words_of(fault, format, value, capacity);
+}
+
+inline void TableTest::start_on(const DeviceInfo& device) {
+  device_ = {sizeof device_,          static_cast<uint32_t>(device.kind),
+             device.ordinal,          device.multiprocessors,
+             device.compute_major,    device.compute_minor,
+             device.shared_bytes_max, device.memory_bytes,
+             device.name.data()};
+}
+
+inline mr_status TableTest::call_start() {
+  set_error("");
+  return type_.start_on ? type_.start_on(self_, &device_) : type_.start(self_);
 }
 
 inline mr_status TableTest::call(mr_status (*function)(void*)) {

@@ -99,6 +99,9 @@ class TableTest {
   void set_deadline_ns(int64_t deadline) { deadline_ns_ = deadline; }
   // The index of the next tick; those after it follow.
   void set_index(uint64_t index) { index_ = index; }
+  // The device that the handler is told when it starts; the host by default. `name` outlives the test. The CPU body
+  // runs in any case.
+  void start_on(const DeviceInfo& device);
   // Makes the handler an instance for that stream, from the next tick on.
   void set_stream(uint32_t stream) { stream_ = stream; }
 
@@ -234,6 +237,7 @@ class TableTest {
   // The handler's fault on this output; "" if it has none.
   std::string broken_contract(const Firing& firing, uint32_t i) const;
   mr_status call(mr_status (*function)(void*));
+  mr_status call_start();
   void set_error(const char* sentence);
 
   // The functions of mr_host.
@@ -265,6 +269,7 @@ class TableTest {
   uint32_t input_count_ = 0, output_count_ = 0, dims_ = MR_DIM_FIXED;
   std::vector<mr_format> output_formats_;
   mr_facts facts_ = no_facts();
+  mr_device_info device_{sizeof(mr_device_info), MR_DEVICE_CPU, 0, 0, 0, 0, 0, 0, "cpu"};
   bool bound_ = false, started_ = false, in_place_ = false;
   uint64_t index_ = 0;
   ZeroedMemory state_;
