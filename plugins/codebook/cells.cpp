@@ -40,7 +40,9 @@ void Cell::add(const Points& points, uint32_t vector) {
 }
 
 void Cell::add(const Cell& other) {
+  const auto own = static_cast<ptrdiff_t>(members.size());
   members.insert(members.end(), other.members.begin(), other.members.end());
+  std::inplace_merge(members.begin(), members.begin() + own, members.end()); // members rise
   for (size_t j = 0; j < sums.size(); ++j) sums[j] += other.sums[j];
   square += other.square;
 }
