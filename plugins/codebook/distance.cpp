@@ -3,7 +3,6 @@
 #include "plugins/codebook/distance.h"
 
 #include <algorithm>
-#include <cmath>
 #include <limits>
 
 #include "plugins/codebook/vectorize.h"
@@ -122,41 +121,6 @@ CODEBOOK_VECTORIZE void find_nearest(const Rows& rows, std::span<const uint32_t>
     for (size_t n = 0; n < vectors.size(); ++n)
       take_pairs<1>(rows.row(vectors[n]), anchors.pair(pair), stride, static_cast<uint32_t>(2 * pair), anchors.count(),
                     found[n]);
-}
-
-double error_of_distance(size_t stride) {
-  const double roundings = 2 + 1 + static_cast<double>(stride / kLanes) + 3;
-  return roundings * static_cast<double>(std::numeric_limits<float>::epsilon()) / 2 * (1 + 1e-3);
-}
-
-namespace {
-
-// A distance below this may have lost more to underflow than its relative error says.
-constexpr double kSmallest = 1e-30;
-// Room for the roundings of bounds themselves, which are in double precision.
-constexpr double kDoubleSlack = 1e-12;
-
-} // namespace
-
-DistanceBounds::DistanceBounds(size_t stride)
-    : above_(std::sqrt(1 + error_of_distance(stride)) + kDoubleSlack),
-      below_(std::sqrt(1 - error_of_distance(stride)) - kDoubleSlack) {}
-
-double DistanceBounds::at_least(float computed) const {
-  // An infinite distance was only too large for a float.
-  const double square = std::min(double{computed}, double{std::numeric_limits<float>::max()});
-  return std::sqrt(std::max(square - kSmallest, 0.0)) / above_;
-}
-
-// Another distance is computed as at least away · below, not squared. Both sides are squared, and `above` is room for
-// the roundings of this.
-bool DistanceBounds::is_below(float computed, double away) const {
-  const double least = away * below_ / above_;
-  return least > 0 && double{computed} + kSmallest < least * least;
-}
-
-double DistanceBounds::reach(float computed) const {
-  return std::sqrt(double{computed} + 2 * kSmallest) * above_ * above_ / below_;
 }
 
 } // namespace millrace::codebook

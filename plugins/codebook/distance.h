@@ -6,6 +6,7 @@
 #include <span>
 #include <vector>
 
+#include "plugins/codebook/distance_bounds.h"
 #include "plugins/codebook/lanes.h"
 #include "plugins/codebook/whole.h"
 
@@ -46,23 +47,5 @@ struct Nearest {
 // For each of these vectors, which are rows. `found` has as many places.
 void find_nearest(const Rows& rows, std::span<const uint32_t> vectors, const AnchorPairs& anchors,
                   std::span<Nearest> found);
-
-// The relative error that a computed distance has at most, if neither overflows nor underflows: each of its roundings
-// (a difference twice, as it is squared, a product, and the additions of a lane and of the lanes) is half a unit in the
-// last place.
-double error_of_distance(size_t stride);
-
-// Bounds between distances that are computed, squared, and true ones, not squared.
-struct DistanceBounds {
-  explicit DistanceBounds(size_t stride);
-  double at_least(float computed) const; // the true distance is at least this
-  // True if every distance that is at least `away`, not squared, would also be computed as greater than `computed`.
-  bool is_below(float computed, double away) const;
-  // The least `away` for which is_below() is true, and a little more.
-  double reach(float computed) const;
-
- private:
-  double above_, below_; // the root of a computed distance over the true one, at most and at least
-};
 
 } // namespace millrace::codebook

@@ -1,6 +1,7 @@
 // codebook.fit: anneals the anchors of a codebook to vectors.
 #include <algorithm>
 #include <atomic>
+#include <optional>
 #include <stdexcept>
 #include <string>
 
@@ -10,6 +11,9 @@
 #include "plugins/codebook/codebook_file.h"
 #include "plugins/codebook/deviations.h"
 #include "plugins/codebook/fit.h"
+#ifdef CODEBOOK_CUDA
+#include "plugins/codebook/gpu/fit_on_gpu.h"
+#endif
 #include "plugins/codebook/iteration_record.h"
 
 namespace millrace::codebook {
@@ -58,6 +62,7 @@ class FitCodebook final : public Handler {
  public:
   FitCodebook() {
     cost_hint_us(90'000); // 10,000 vectors of 128 numbers, 256 anchors
+    capturable();
   }
 
   void configure(const Formats& formats) override {
@@ -77,7 +82,10 @@ class FitCodebook final : public Handler {
     formats.out(deviations_) = book;
     Format& labels = formats.tensor(labels_, dtype_of<uint32_t>(), {count});
     labels.shape_kind[0] = in.rank == 2 ? in.shape_kind[0] : uint32_t{MR_DIM_UNKNOWN};
-    formats.out(iterations_).record_count_max = asked.iterations;
+    formats.out(iterations_).record_count_max = uint64_t{asked.iterations} + 1; // a GPU's outcome lies behind them
+#ifdef CODEBOOK_CUDA
+    if (in.rank == 2) needs_scratch(gpu::scratch_bytes(sizes(count, dimensions)));
+#endif
   }
 
   void process(Tick& tick, Cpu&) {
@@ -87,10 +95,7 @@ class FitCodebook final : public Handler {
     check(vectors.shape()[0], vectors.shape()[1]);
     const Points points = points_of(vectors);
     const FitSettings asked = settings();
-    if (points.count() < asked.anchors)
-      throw std::runtime_error(std::to_string(points.count()) + " vectors are left of " +
-                               std::to_string(vectors.shape()[0]) + ", and m=" + std::to_string(asked.anchors) +
-                               " anchors need as many");
+    if (points.count() < asked.anchors) throw too_few(points.count(), vectors.shape()[0]);
     Crew crew(static_cast<uint32_t>(std::max<int64_t>(*threads_, 1)),
               [this] { return is_interrupted_.load(std::memory_order_relaxed); });
     Fit made;
@@ -102,6 +107,57 @@ class FitCodebook final : public Handler {
     give(tick, points, made, vectors.shape()[0]);
     if (!points.skipped.empty()) count("vectors_skipped", static_cast<int64_t>(points.skipped.size()));
   }
+
+#ifdef CODEBOOK_CUDA
+  void start(const DeviceInfo& device) override {
+    if (device.kind == DeviceKind::cuda) on_gpu_.emplace();
+  }
+  void stop() override { on_gpu_.reset(); }
+
+  void process(Tick& tick, Cuda& cuda) {
+    if (given_.connected() && !given_.present(tick)) return;
+    const TensorView vectors = vectors_(tick);
+    check(vectors.shape()[0], vectors.shape()[1]);
+    gpu::FitCall call;
+    call.sizes = sizes(vectors.shape()[0], vectors.shape()[1]);
+    call.settings = settings();
+    call.metric = metric();
+    call.bad = chosen<BadRows>(*bad_, kBadNames);
+    call.vectors = vectors.data();
+    call.type = type_of(vectors);
+    if (given_.connected()) {
+      const TensorView given = given_(tick);
+      check_given(given.shape()[0], given.shape()[1], call.sizes.dimensions);
+      call.given = given.data();
+      call.given_type = type_of(given);
+    }
+    call.scratch = cuda.scratch();
+    const int64_t book_shape[] = {call.sizes.anchors_max, call.sizes.dimensions}, label_shape[] = {call.sizes.vectors};
+    const auto halves = [&](const Output<Tensor>& out) {
+      return reinterpret_cast<Float16*>(out.allocate(tick, dtype_of<Float16>(), book_shape).data());
+    };
+    call.to.codebook = halves(codebook_);
+    call.to.deviations = deviations_.connected() ? halves(deviations_) : nullptr;
+    call.to.labels = reinterpret_cast<uint32_t*>(labels_.allocate(tick, dtype_of<uint32_t>(), label_shape).data());
+    call.to.records = iterations_.allocate(tick, size_t{call.settings.iterations} + 1).data();
+    call.to.record_count = Cuda::count_of(iterations_.raw(tick));
+    on_gpu_->enqueue(cuda.stream(), call);
+  }
+
+  // Takes what only the device knew: how many anchors there are, and whether there is a fit.
+  void finish(Tick& tick, Cpu&) {
+    if (!on_gpu_ || !iterations_.made(tick)) return;
+    const std::span<const IterationRecord> records = iterations_.view(tick);
+    const gpu::Outcome& outcome = *reinterpret_cast<const gpu::Outcome*>(records.data() + *iteration_count_);
+    const int64_t rows = vectors_(tick).shape()[0];
+    if (outcome.fault == Fault::too_few) throw too_few(outcome.used, rows);
+    if (outcome.fault != Fault::none) throw bad_vectors(outcome.fault, outcome.row, outcome.column, outcome.number);
+    const int64_t book_shape[] = {outcome.anchors, vectors_(tick).shape()[1]};
+    for (const Output<Tensor>* book : {&codebook_, &deviations_})
+      if (book->made(tick)) book->allocate(tick, dtype_of<Float16>(), book_shape);
+    if (outcome.used < rows) count("vectors_skipped", rows - outcome.used);
+  }
+#endif
 
   void interrupt() override { is_interrupted_ = true; }
 
@@ -128,6 +184,23 @@ class FitCodebook final : public Handler {
                                   " anchors of these vectors are [" + std::to_string(*m_) + ", " +
                                   std::to_string(dimensions) + "]");
   }
+
+  std::runtime_error too_few(uint64_t left, int64_t of) const {
+    return std::runtime_error(std::to_string(left) + " vectors are left of " + std::to_string(of) +
+                              ", and m=" + std::to_string(*m_) + " anchors need as many");
+  }
+
+#ifdef CODEBOOK_CUDA
+  gpu::Sizes sizes(int64_t count, int64_t dimensions) const {
+    const FitSettings asked = settings();
+    return {static_cast<uint32_t>(count), static_cast<uint32_t>(dimensions), asked.anchors, anchors_max(asked)};
+  }
+  static gpu::ElementType type_of(const TensorView& numbers) {
+    return numbers.dtype() == dtype_of<Float16>()    ? gpu::ElementType::f16
+           : numbers.dtype() == dtype_of<BFloat16>() ? gpu::ElementType::bf16
+                                                     : gpu::ElementType::f32;
+  }
+#endif
 
   Metric metric() const { return chosen<Metric>(*metric_, kMetricNames); }
 
@@ -203,11 +276,11 @@ class FitCodebook final : public Handler {
   Input<Tensor> vectors_{*this, "vectors", dtypes<Float16, BFloat16, float>(), rank(2), help("[n, d]")};
   Input<Tensor> given_{*this,   "anchors", dtypes<Float16, float>(),
                        rank(2), optional,  help("for init=given: the first anchors, [m, d]")};
-  Output<Tensor> codebook_{*this, "codebook", dtypes<Float16>(), rank(2), help("the anchors, [m, d]")};
+  Output<Tensor> codebook_{*this, "codebook", dtypes<Float16>(), rank(2), on_cpu, help("the anchors, [m, d]")};
   Output<Tensor> labels_{*this, "labels", dtypes<uint32_t>(), rank(1), help("the anchor of each vector, [n]")};
-  Output<Tensor> deviations_{*this, "deviations", dtypes<Float16>(), rank(2),
-                             help("of each cell's members from its anchor, [m, d]")};
-  Output<Records<IterationRecord>> iterations_{*this, "iterations", help("one of each iteration")};
+  Output<Tensor> deviations_{*this,   "deviations", dtypes<Float16>(),
+                             rank(2), on_cpu,       help("of each cell's members from its anchor, [m, d]")};
+  Output<Records<IterationRecord>> iterations_{*this, "iterations", on_cpu, help("one of each iteration")};
   Param<int64_t> m_{*this, "m", 256, "anchors", range(1, kSummandsMax)};
   Param<std::string> init_{*this, "init", "farthest", "the first anchors", choices(kStartNames)};
   Param<int64_t> seed_{*this, "seed", 1, "of what is drawn at random"};
@@ -232,6 +305,9 @@ class FitCodebook final : public Handler {
                           range(0, 1024), counts_threads};
 
   std::atomic<bool> is_interrupted_{false};
+#ifdef CODEBOOK_CUDA
+  std::optional<gpu::FitOnGpu> on_gpu_; // while the GPU body runs
+#endif
 };
 
 MILLRACE_HANDLER(FitCodebook, "codebook.fit", "Anneals the anchors of a codebook to vectors", kFitManual)

@@ -41,27 +41,18 @@ float largest_of(std::span<const float> row) {
   return largest;
 }
 
-// Reasons why a row cannot be used.
-enum class Fault { none, not_finite, too_large, no_direction };
-
 Fault fault_of(float largest, double square, Metric metric) {
   if (!std::isfinite(largest)) return Fault::not_finite;
   if (metric == Metric::cosine) return square > 0 ? Fault::none : Fault::no_direction;
   return largest > kAnchorMax ? Fault::too_large : Fault::none;
 }
 
-BadVectors bad_vectors(Fault fault, size_t row, std::span<const float> numbers) {
-  const std::string vector = "the vector of row " + std::to_string(row), skip = "bad=skip leaves out such rows";
-  if (fault == Fault::no_direction)
-    return BadVectors(vector + " is all zeros and has no direction, which metric=cosine needs; " + skip);
+// Names the first number that is at fault, if one is.
+BadVectors bad_row(Fault fault, size_t row, std::span<const float> numbers) {
   const auto is_good = [](float number) { return std::abs(number) <= kAnchorMax; }; // false for NaN
   const auto bad = std::ranges::find_if_not(
       numbers, fault == Fault::too_large ? is_good : [](float number) { return std::isfinite(number); });
-  const std::string column = " in column " + std::to_string(bad - numbers.begin());
-  if (fault == Fault::too_large)
-    return BadVectors(vector + " has " + number_text(double{*bad}) + column +
-                      ", and anchors are of half precision, up to 65504; scale the vectors, or " + skip);
-  return BadVectors(vector + " has " + (std::isnan(*bad) ? "NaN" : "an infinity") + column + "; " + skip);
+  return bad_vectors(fault, row, static_cast<uint64_t>(bad - numbers.begin()), bad == numbers.end() ? 0 : *bad);
 }
 
 template <class Element>
@@ -78,7 +69,7 @@ Points read(std::span<const Element> elements, uint32_t dimensions, Metric metri
         std::bit_cast<float>(read_row(elements.data() + i * dimensions, dimensions, row.data())); // may be no number
     double square = square_of(row.data(), points.rows.stride());
     if (const Fault fault = fault_of(largest_here, square, metric); fault != Fault::none) {
-      if (bad == BadRows::refuse) throw bad_vectors(fault, i, row);
+      if (bad == BadRows::refuse) throw bad_row(fault, i, row);
       points.skipped.push_back(static_cast<uint32_t>(i));
       continue;
     }
@@ -102,6 +93,17 @@ Points read(std::span<const Element> elements, uint32_t dimensions, Metric metri
 }
 
 } // namespace
+
+BadVectors bad_vectors(Fault fault, uint64_t row, uint64_t column, float number) {
+  const std::string vector = "the vector of row " + std::to_string(row), skip = "bad=skip leaves out such rows";
+  if (fault == Fault::no_direction)
+    return BadVectors(vector + " is all zeros and has no direction, which metric=cosine needs; " + skip);
+  const std::string place = " in column " + std::to_string(column);
+  if (fault == Fault::too_large)
+    return BadVectors(vector + " has " + number_text(double{number}) + place +
+                      ", and anchors are of half precision, up to 65504; scale the vectors, or " + skip);
+  return BadVectors(vector + " has " + (std::isnan(number) ? "NaN" : "an infinity") + place + "; " + skip);
+}
 
 Points make_points(std::span<const Float16> elements, uint32_t dimensions, Metric metric, BadRows bad) {
   return read(elements, dimensions, metric, bad);

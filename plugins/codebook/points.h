@@ -30,10 +30,15 @@ struct Points {
   std::vector<uint32_t> skipped;
 };
 
+// Reasons why a row cannot be used, or why there is no fit.
+enum class Fault : uint32_t { none, not_finite, too_large, no_direction, too_few };
+
 // Thrown for numbers that no fit can use. The sentence names row and column.
 struct BadVectors : std::invalid_argument {
   using std::invalid_argument::invalid_argument;
 };
+// `number`: the first that cannot be used, in this column.
+BadVectors bad_vectors(Fault fault, uint64_t row, uint64_t column, float number);
 
 // `elements`: [count, dimensions], row by row. With cosine, each row is divided by its norm, in double precision, and
 // rounded once. Throws BadVectors if a number is NaN, infinite or too large for an anchor, or, with cosine, if a row is

@@ -10,18 +10,11 @@
 
 #include "plugins/codebook/distance.h"
 #include "plugins/codebook/two_means.h"
+#include "plugins/codebook/upkeep_rules.h"
 
 namespace millrace::codebook {
 
 namespace {
-
-// Numbers of the published rule.
-constexpr uint32_t kPairsMax = 100;  // anchors whose distances are averaged
-constexpr double kMergeBelow = 0.1f; // times that average
-constexpr size_t kLargeFrom = 2;     // times a cell's share
-constexpr double kWideFrom = 2;      // times T
-
-constexpr uint32_t kCorrectedOf = 16; // m / 16 merges in one round at most
 
 double distance_between(const Rows& anchors, uint32_t i, uint32_t j) {
   return double{distance(anchors.row(i), anchors.row(j), anchors.stride())};

@@ -115,6 +115,14 @@ def sections_of(page):
     return {part.split("\n", 1)[0]: "## " + part for part in re.split(r"(?m)^## ", page)[1:]}
 
 
+def with_gpu_body(info, millrace, before):
+    """A plugin has its GPU bodies only where it was built with nvcc, as the CUDA module is. Elsewhere the page's word counts."""
+    has_nvcc = (pathlib.Path(millrace).parent / "millrace_cuda.so").exists()
+    on_page = "bodies: cpu, cuda;" in " ".join(before.get(info["type"], "").split())
+    brings_kernels = info["plugin"] not in ("millrace", "app") and not has_nvcc and on_page
+    return {**info, "bodies": ["cpu", "cuda"]} if brings_kernels else info
+
+
 def handlers(millrace, before):
     sections = sections_of(before)
     types = [handler["type"] for handler in ask(millrace, "handlers", "--json")["handlers"]] + FOR_APPLICATIONS
@@ -123,7 +131,7 @@ def handlers(millrace, before):
     # A section stays only where it is of a plugin that is not here: a type that is gone is gone.
     kept = {kind: text for kind, text in sections.items()
             if kind not in loaded and (found := re.search(r"From the plugin (\w+)", text)) and found.group(1) not in plugins}
-    made = {kind: section(info) for kind, info in loaded.items()}
+    made = {kind: section(with_gpu_body(info, millrace, sections)) for kind, info in loaded.items()}
     parts = [text.rstrip("\n") + "\n" for _, text in sorted({**kept, **made}.items())]
     return "\n".join(["# Handlers", "", WRITTEN, "`millrace inspect TYPE` prints one of them.", "", *parts])
 

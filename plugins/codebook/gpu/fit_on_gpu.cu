@@ -1,0 +1,447 @@
+// Runs the steps of a resident fit as kernels. Those that compare vectors with anchors are written for a GPU; all
+// others are the steps themselves.
+//
+// It is compiled without contraction (-fmad=false): a fused product and sum would change bits.
+#include "plugins/codebook/gpu/fit_on_gpu.h"
+
+#include <cuda_runtime.h>
+#include <millrace/launch.cuh>
+
+#include <algorithm>
+#include <stdexcept>
+#include <string>
+
+#include "plugins/codebook/gpu/resident_fit.h"
+
+namespace millrace::codebook::gpu {
+
+namespace {
+
+constexpr uint32_t kWarp = 32;
+constexpr unsigned kWholeWarp = 0xffffffff;
+
+// True if the kernel has something to do. In a loop that cannot go on, because there is no fit, ends the loop.
+__device__ bool goes_on(LoopWord* loop, const Control& control) {
+  if (loop && is_over(loop)) return false;
+  if (control.outcome.fault == Fault::none) return true;
+  if (loop && blockIdx.x == 0 && threadIdx.x == 0) end_loop(loop);
+  return false;
+}
+
+template <class Step>
+__global__ void call_each(LoopWord* loop, const Control* control, bool always, uint64_t count, Step step) {
+  await_inputs();
+  if (!always && !goes_on(loop, *control)) return;
+  const uint64_t all = uint64_t{gridDim.x} * blockDim.x;
+  for (uint64_t i = blockIdx.x * uint64_t{blockDim.x} + threadIdx.x; i < count; i += all) step(i);
+}
+
+template <uint32_t kThreads, class Step>
+__global__ void __launch_bounds__(kThreads)
+    call_blocks(LoopWord* loop, const Control* control, bool always, Step step) {
+  __shared__ uint64_t shared[Block::kShared];
+  await_inputs();
+  if (!always && !goes_on(loop, *control)) return;
+  Block block{shared, blockIdx.x, loop ? loop->rounds : 0};
+  step(block);
+  if (block.ends && loop && threadIdx.x == 0) end_loop(loop);
+}
+
+// True in all threads of the block that is the last of its grid to come here; it sees what the others have written.
+__device__ bool is_last_block(Control& control) {
+  __shared__ bool is_last;
+  __threadfence();
+  __syncthreads();
+  if (threadIdx.x == 0) is_last = atomicInc(&control.tickets, gridDim.x - 1) == gridDim.x - 1; // begins again at 0
+  __syncthreads();
+  __threadfence();
+  return is_last;
+}
+
+// The last block also makes the step that needs all others.
+template <class Last>
+__device__ void make_last(LoopWord* loop, Control& control, Block block, const Last& last) {
+  if (!is_last_block(control)) return;
+  last(block);
+  if (block.ends && loop && threadIdx.x == 0) end_loop(loop);
+}
+
+template <uint32_t kThreads, class Step, class Last>
+__global__ void __launch_bounds__(kThreads) call_blocks_then(LoopWord* loop, Control* control, Step step, Last last) {
+  __shared__ uint64_t shared[Block::kShared];
+  await_inputs();
+  if (!goes_on(loop, *control)) return;
+  Block block{shared, blockIdx.x, loop ? loop->rounds : 0};
+  step(block);
+  make_last(loop, *control, block, last);
+}
+
+// ---- labels
+
+// The distance between two rows, by eight threads beside each other; all of them get it.
+__device__ float distance_by_lanes(const float* x, const float* a, uint32_t lane, uint32_t stride) {
+  float sum = 0;
+#pragma unroll 8
+  for (uint32_t j = lane; j < stride; j += kLanes) {
+    const float apart = x[j] - a[j];
+    sum += apart * apart;
+  }
+  for (uint32_t other = 1; other < kLanes; other *= 2) sum += __shfl_xor_sync(kWholeWarp, sum, other);
+  return sum;
+}
+
+__device__ void count_changed(const Resident& r, bool has_changed) { // by whole warps
+  const uint32_t changed = __popc(__ballot_sync(kWholeWarp, has_changed));
+  if (threadIdx.x % kWarp == 0 && changed > 0) add_to(r.control->changed, changed);
+}
+
+// The two least distances; the lower label of those as near.
+struct Best {
+  uint64_t key = UINT64_MAX; // distance and label
+  float next = INFINITY;
+  __device__ void take(float distance, uint64_t label) {
+    const uint64_t other = key_of(distance, label);
+    next = fminf(next, other < key ? distance_of(key) : distance);
+    if (other < key) key = other;
+  }
+  __device__ void join(uint64_t other, float other_next) {
+    const uint64_t further = other < key ? key : other;
+    next = fminf(next, fminf(other_next, distance_of(further)));
+    if (other < key) key = other;
+  }
+  __device__ void join(uint32_t threads) { // those beside this one in the warp
+    for (uint32_t apart = 1; apart < threads; apart *= 2) {
+      const uint64_t other = __shfl_xor_sync(kWholeWarp, key, apart);
+      const float other_next = __shfl_xor_sync(kWholeWarp, next, apart);
+      join(other, other_next);
+    }
+  }
+  __device__ float distance() const { return distance_of(key); }
+
+ private:
+  __device__ static float distance_of(uint64_t key) {
+    return key == UINT64_MAX ? INFINITY : __uint_as_float(static_cast<uint32_t>(key >> 32));
+  }
+};
+
+// A block has kTileVectors vectors. It searches for those of them that may have another label: for a few one by one,
+// for more of them together, kTileAnchors anchors at a time and kChunk numbers of each at a time. A thread then has the
+// lanes of kOwnVectors × kOwnAnchors sums in registers, so any number of dimensions fits.
+constexpr uint32_t kTileVectors = 32, kTileAnchors = 32, kChunk = 32;
+constexpr uint32_t kOwnVectors = 2, kOwnAnchors = 4;
+constexpr uint32_t kAcross = kTileAnchors / kOwnAnchors, kDown = kTileVectors / kOwnVectors;
+constexpr uint32_t kSearchThreads = kAcross * kDown;
+constexpr uint32_t kPadded = kChunk + 4; // rows begin in different banks, and each at 16 bytes
+
+using Tile = float[kTileVectors][kPadded];
+
+// Copies a chunk of so many rows; zeros take the place of what is not there.
+template <class RowAt>
+__device__ void load(Tile& tile, const RowAt& row_at, uint32_t begin, uint32_t stride) {
+  constexpr uint32_t kFours = kChunk / 4;
+  for (uint32_t at = threadIdx.x; at < kTileVectors * kFours; at += kSearchThreads) {
+    const uint32_t row = at / kFours, column = at % kFours * 4;
+    const float* const from = row_at(row);
+    float4 four{};
+    if (from && begin + column < stride) four = *reinterpret_cast<const float4*>(from + begin + column);
+    *reinterpret_cast<float4*>(&tile[row][column]) = four;
+  }
+}
+
+__device__ void load_lanes(float (&lanes)[kLanes], const float* from) {
+  const float4 low = *reinterpret_cast<const float4*>(from), high = *reinterpret_cast<const float4*>(from + 4);
+  lanes[0] = low.x, lanes[1] = low.y, lanes[2] = low.z, lanes[3] = low.w;
+  lanes[4] = high.x, lanes[5] = high.y, lanes[6] = high.z, lanes[7] = high.w;
+}
+
+// Searches for up to kTileVectors vectors.
+__device__ void search_together(const Resident& r, const uint32_t* listed, uint32_t count) {
+  static_assert(kTileVectors == kTileAnchors && kAcross == 8, "threads of one vector lie beside each other in a warp");
+  __shared__ __align__(16) Tile vectors, anchors; // read by fours
+  const uint32_t across = threadIdx.x % kAcross, down = threadIdx.x / kAcross;
+  const uint64_t cells = r.cells();
+  Best best[kOwnVectors];
+  for (uint64_t tile = 0; tile < cells; tile += kTileAnchors) {
+    float sums[kOwnVectors][kOwnAnchors][kLanes] = {};
+    for (uint32_t begin = 0; begin < r.stride; begin += kChunk) {
+      __syncthreads();
+      load(
+          vectors, [&](uint32_t row) { return row < count ? r.row(listed[row]) : nullptr; }, begin, r.stride);
+      load(
+          anchors, [&](uint32_t row) { return tile + row < cells ? r.anchor(tile + row) : nullptr; }, begin, r.stride);
+      __syncthreads();
+#pragma unroll
+      for (uint32_t j = 0; j < kChunk; j += kLanes) {
+        float x[kOwnVectors][kLanes];
+#pragma unroll
+        for (uint32_t v = 0; v < kOwnVectors; ++v) load_lanes(x[v], &vectors[down + v * kDown][j]);
+#pragma unroll
+        for (uint32_t a = 0; a < kOwnAnchors; ++a) {
+          float anchor[kLanes];
+          load_lanes(anchor, &anchors[across + a * kAcross][j]);
+#pragma unroll
+          for (uint32_t v = 0; v < kOwnVectors; ++v)
+#pragma unroll
+            for (uint32_t lane = 0; lane < kLanes; ++lane) {
+              const float apart = x[v][lane] - anchor[lane];
+              sums[v][a][lane] += apart * apart;
+            }
+        }
+      }
+    }
+#pragma unroll
+    for (uint32_t v = 0; v < kOwnVectors; ++v)
+#pragma unroll
+      for (uint32_t a = 0; a < kOwnAnchors; ++a) {
+        const uint64_t label = tile + across + a * kAcross;
+        if (label < cells) best[v].take(sum_of_lanes(sums[v][a]), label);
+      }
+  }
+#pragma unroll
+  for (uint32_t v = 0; v < kOwnVectors; ++v) {
+    best[v].join(kAcross);
+    const uint32_t n = down + v * kDown;
+    bool has_changed = false;
+    if (across == 0 && n < count)
+      has_changed = give_found(r, listed[n], static_cast<uint32_t>(best[v].key), best[v].distance(), best[v].next);
+    count_changed(r, has_changed);
+  }
+}
+
+// Searches for one vector: eight threads an anchor, and for each of them several anchors at a time.
+__device__ void search_one(const Resident& r, uint64_t vector) {
+  constexpr uint32_t kWarps = kSearchThreads / kWarp, kGroups = kSearchThreads / kLanes, kOfGroup = 4;
+  __shared__ uint64_t keys[kWarps];
+  __shared__ float nexts[kWarps];
+  const uint32_t lane = threadIdx.x % kLanes, group = threadIdx.x / kLanes;
+  const uint64_t cells = r.cells();
+  const float* const x = r.row(vector);
+  Best best;
+  for (uint64_t first = group; first - group < cells; first += kGroups * kOfGroup) {
+    const float* anchors[kOfGroup];
+    float sums[kOfGroup] = {};
+#pragma unroll
+    for (uint32_t a = 0; a < kOfGroup; ++a) {
+      const uint64_t label = first + a * kGroups;
+      anchors[a] = r.anchor(label < cells ? label : 0);
+    }
+#pragma unroll 4
+    for (uint32_t j = lane; j < r.stride; j += kLanes)
+#pragma unroll
+      for (uint32_t a = 0; a < kOfGroup; ++a) {
+        const float apart = x[j] - anchors[a][j];
+        sums[a] += apart * apart;
+      }
+#pragma unroll
+    for (uint32_t a = 0; a < kOfGroup; ++a) {
+      for (uint32_t apart = 1; apart < kLanes; apart *= 2) sums[a] += __shfl_xor_sync(kWholeWarp, sums[a], apart);
+      const uint64_t label = first + a * kGroups;
+      if (lane == 0 && label < cells) best.take(sums[a], label);
+    }
+  }
+  best.join(kWarp);
+  __syncthreads(); // the vector before is done
+  if (threadIdx.x % kWarp == 0) {
+    keys[threadIdx.x / kWarp] = best.key;
+    nexts[threadIdx.x / kWarp] = best.next;
+  }
+  __syncthreads();
+  if (threadIdx.x > 0) return;
+  for (uint32_t warp = 1; warp < kWarps; ++warp) best.join(keys[warp], nexts[warp]);
+  if (give_found(r, vector, static_cast<uint32_t>(best.key), best.distance(), best.next)) add_to(r.control->changed, 1);
+}
+
+constexpr uint32_t kFewMax = 4; // vectors of a block that are searched one by one
+
+template <class Last>
+__global__ void __launch_bounds__(kSearchThreads) assign_labels(LoopWord* loop, Resident r, Last last) {
+  __shared__ uint64_t shared[Block::kShared];
+  __shared__ uint32_t listed[kTileVectors], count;
+  await_inputs();
+  if (!goes_on(loop, *r.control)) return;
+  if (threadIdx.x == 0) count = 0;
+  __syncthreads();
+  const bool anew = labels_anew(r);
+  const uint64_t used = r.used();
+  constexpr uint32_t kGroups = kSearchThreads / kLanes;
+  for (uint32_t begin = 0; begin < kTileVectors; begin += kGroups) {
+    const uint64_t i = uint64_t{blockIdx.x} * kTileVectors + begin + threadIdx.x / kLanes;
+    const bool is_mine = threadIdx.x % kLanes == 0 && i < used;
+    const uint64_t vector = i < used ? i : 0;
+    const uint32_t label = anew ? 0 : r.assigned[vector];
+    const float own = anew ? 0 : distance_by_lanes(r.row(vector), r.anchor(label), threadIdx.x % kLanes, r.stride);
+    bool has_changed = false;
+    if (is_mine) {
+      if (!anew && keeps_label(r, i, own))
+        has_changed = give_label(r, i, label, own);
+      else
+        listed[add_to(count, 1)] = static_cast<uint32_t>(i);
+    }
+    count_changed(r, has_changed);
+  }
+  __syncthreads();
+  const uint32_t many = count;
+  if (many > kFewMax)
+    search_together(r, listed, many);
+  else
+    for (uint32_t n = 0; n < many; ++n) search_one(r, listed[n]);
+  make_last(loop, *r.control, Block{shared, 0, 0}, last);
+}
+
+// ---- first anchors
+
+constexpr uint32_t kLaneThreads = 256, kLaneVectors = kLaneThreads / kLanes;
+
+__global__ void __launch_bounds__(kLaneThreads)
+    go_from_chosen(LoopWord* loop, Resident r, uint32_t step, bool decides) {
+  __shared__ uint64_t furthest[kLaneThreads / kWarp];
+  await_inputs();
+  if (!goes_on(loop, *r.control)) return;
+  const uint64_t n = uint64_t{loop->rounds} * kStartsARound + step;
+  if (n + 1 >= r.anchors) return;
+  const uint32_t lane = threadIdx.x % kLanes;
+  const uint64_t i = uint64_t{blockIdx.x} * kLaneVectors + threadIdx.x / kLanes, used = r.used();
+  float sum = distance_by_lanes(r.row(i < used ? i : 0), r.row(chosen(r, n)), lane, r.stride);
+  uint64_t key = 0;
+  if (lane == 0 && i < used) {
+    if (n > 0) sum = fminf(sum, r.distances[i]);
+    r.distances[i] = sum;
+    key = key_of(sum, i);
+  }
+  for (uint32_t other = kLanes; other < kWarp; other *= 2) {
+    const uint64_t theirs = __shfl_xor_sync(kWholeWarp, key, other);
+    if (theirs > key) key = theirs;
+  }
+  if (threadIdx.x % kWarp == 0) furthest[threadIdx.x / kWarp] = key;
+  __syncthreads();
+  if (threadIdx.x > 0) return;
+  for (const uint64_t one : furthest)
+    if (one > key) key = one;
+  raise_to(r.keys[n], key);
+  if (decides && n + 2 >= r.anchors && blockIdx.x == 0) end_loop(loop);
+}
+
+// ---- the engine
+
+constexpr int kLoops = 2;
+// The loops' words lie before the arrays.
+constexpr uint64_t kWordBytes = 256;
+static_assert(kLoops * sizeof(LoopWord) <= kWordBytes);
+
+class CudaEngine {
+ public:
+  CudaEngine(cudaStream_t stream, Loop (&loops)[kLoops], LoopWord* words, Control* control)
+      : stream_(stream), loops_(loops), words_(words), control_(control) {}
+
+  template <class Step>
+  void each(uint64_t count, const Step& step) {
+    call_for_each(count, step, false);
+  }
+  template <class Step>
+  void always_each(uint64_t count, const Step& step) {
+    call_for_each(count, step, true);
+  }
+  template <class Step>
+  void blocks(uint32_t count, const Step& step) {
+    run(count, Step::kThreads, call_blocks<Step::kThreads, Step>, loop_, control_, false, step);
+  }
+  template <class Step>
+  void once(const Step& step) {
+    run(1, kLarge, call_blocks<kLarge, Step>, loop_, control_, false, step);
+  }
+  template <class Step>
+  void always_once(const Step& step) {
+    run(1, kLarge, call_blocks<kLarge, Step>, loop_, control_, true, step);
+  }
+  template <class Step, class Last>
+  void blocks_then(uint32_t count, const Step& step, const Last& last) {
+    run(count, Step::kThreads, call_blocks_then<Step::kThreads, Step, Last>, loop_, control_, step, last);
+  }
+  template <class Last>
+  void assign_then(const Resident& r, const Last& last) {
+    run((r.vectors + kTileVectors - 1) / kTileVectors, kSearchThreads, assign_labels<Last>, loop_, r, last);
+  }
+  void go_from(const Resident& r, uint32_t step, bool decides) {
+    run((r.vectors + kLaneVectors - 1) / kLaneVectors, kLaneThreads, go_from_chosen, loop_, r, step, decides);
+  }
+  template <class Body>
+  void loop(int which, uint32_t at_most, const Body& body) {
+    if (error_ != cudaSuccess) return;
+    const cudaError_t error = repeat(stream_, loops_[which], words_ + which, at_most, [&](cudaStream_t round) {
+      const cudaStream_t outside = std::exchange(stream_, round);
+      loop_ = words_ + which;
+      body();
+      loop_ = nullptr;
+      stream_ = outside;
+      return error_;
+    });
+    if (error_ == cudaSuccess) error_ = error;
+  }
+  cudaError_t error() const { return error_; }
+
+ private:
+  static constexpr uint32_t kLarge = 1024;
+
+  template <class Step>
+  void call_for_each(uint64_t count, const Step& step, bool always) {
+    constexpr uint64_t kThreads = 256, kBlocksMax = 1 << 16;
+    const auto blocks = static_cast<uint32_t>(std::clamp<uint64_t>((count + kThreads - 1) / kThreads, 1, kBlocksMax));
+    run(blocks, kThreads, call_each<Step>, loop_, control_, always, count, step);
+  }
+  template <class... Parameters, class... Arguments>
+  void run(uint32_t blocks, uint32_t threads, void (*kernel)(Parameters...), const Arguments&... arguments) {
+    if (error_ == cudaSuccess)
+      error_ = launch({blocks, threads, 0, stream_}, kernel, static_cast<Parameters>(arguments)...);
+  }
+
+  cudaStream_t stream_;
+  Loop (&loops_)[kLoops];
+  LoopWord* words_;
+  LoopWord* loop_ = nullptr; // that around
+  Control* control_;
+  cudaError_t error_ = cudaSuccess;
+};
+
+template <class Element>
+void enqueue_given(CudaEngine& engine, const Resident& r, const FitCall& call, const Reading<Element>& from) {
+  if (call.given_type == ElementType::f32)
+    fit_resident(engine, r, call.settings, from, static_cast<const float*>(call.given), call.to);
+  else
+    fit_resident(engine, r, call.settings, from, static_cast<const Float16*>(call.given), call.to);
+}
+
+template <class Element>
+void enqueue_of(CudaEngine& engine, const Resident& r, const FitCall& call) {
+  const Reading<Element> from = {static_cast<const Element*>(call.vectors), call.metric, call.bad};
+  enqueue_given(engine, r, call, from);
+}
+
+} // namespace
+
+uint64_t scratch_bytes(const Sizes& sizes) {
+  uint64_t bytes = 0;
+  lay_out(nullptr, sizes, bytes);
+  return kWordBytes + bytes;
+}
+
+struct FitOnGpu::Parts {
+  Loop loops[kLoops];
+};
+
+FitOnGpu::FitOnGpu() : parts_(std::make_unique<Parts>()) {}
+FitOnGpu::~FitOnGpu() = default;
+
+void FitOnGpu::enqueue(void* stream, const FitCall& call) {
+  auto* const scratch = static_cast<char*>(call.scratch);
+  uint64_t bytes = 0;
+  const Resident r = lay_out(scratch + kWordBytes, call.sizes, bytes);
+  CudaEngine engine(static_cast<cudaStream_t>(stream), parts_->loops, reinterpret_cast<LoopWord*>(scratch), r.control);
+  switch (call.type) {
+    case ElementType::f16: enqueue_of<Float16>(engine, r, call); break;
+    case ElementType::bf16: enqueue_of<BFloat16>(engine, r, call); break;
+    case ElementType::f32: enqueue_of<float>(engine, r, call); break;
+  }
+  if (engine.error() != cudaSuccess) throw std::runtime_error(cudaGetErrorString(engine.error()));
+}
+
+} // namespace millrace::codebook::gpu

@@ -1,0 +1,66 @@
+// Sums in the lanes of lanes.h by one thread, for host and device.
+#pragma once
+
+#include <cstdint>
+
+#include "millrace/payload/half_floats.h"
+#include "plugins/codebook/lanes.h"
+#include "plugins/codebook/whole.h"
+
+namespace millrace::codebook::gpu {
+
+template <class Number>
+MR_HOST_DEVICE Number sum_of_lanes(const Number (&lanes)[kLanes]) {
+  return ((lanes[0] + lanes[1]) + (lanes[2] + lanes[3])) + ((lanes[4] + lanes[5]) + (lanes[6] + lanes[7]));
+}
+
+// Σ (x − a)² over `stride` numbers.
+MR_HOST_DEVICE inline float distance_of(const float* x, const float* a, uint32_t stride) {
+  float lanes[kLanes] = {};
+  for (uint32_t j = 0; j < stride; j += kLanes)
+    for (uint32_t lane = 0; lane < kLanes; ++lane) {
+      const float apart = x[j + lane] - a[j + lane];
+      lanes[lane] += apart * apart;
+    }
+  return sum_of_lanes(lanes);
+}
+
+// Lane by lane: Σ (x − a)², Σ x², and Σ a · s with s in units of `values`.
+MR_HOST_DEVICE inline float distance_of_lane(const float* x, const float* a, uint32_t lane, uint32_t stride) {
+  float sum = 0;
+  for (uint32_t j = lane; j < stride; j += kLanes) {
+    const float apart = x[j] - a[j];
+    sum += apart * apart;
+  }
+  return sum;
+}
+MR_HOST_DEVICE inline double square_of_lane(const float* x, uint32_t lane, uint32_t stride) {
+  double sum = 0;
+  for (uint32_t j = lane; j < stride; j += kLanes) sum += double{x[j]} * double{x[j]};
+  return sum;
+}
+MR_HOST_DEVICE inline double product_of_lane(const float* a, const int64_t* sums, const Whole& values, uint32_t lane,
+                                             uint32_t stride) {
+  double sum = 0;
+  for (uint32_t j = lane; j < stride; j += kLanes) sum += double{a[j]} * values.number(sums[j]);
+  return sum;
+}
+
+// The energy of a cell of `count` members (Cell::energy), and the square of its anchor.
+struct EnergyOfCell {
+  double energy = 0, anchor_square = 0;
+};
+MR_HOST_DEVICE inline EnergyOfCell energy_of_cell(const float* anchor, const int64_t* sums, int64_t square,
+                                                  uint32_t count, const Whole& values, const Whole& squares,
+                                                  uint32_t stride) {
+  double products[kLanes], own[kLanes];
+  for (uint32_t lane = 0; lane < kLanes; ++lane) {
+    products[lane] = product_of_lane(anchor, sums, values, lane, stride);
+    own[lane] = square_of_lane(anchor, lane, stride);
+  }
+  const double anchor_square = sum_of_lanes(own);
+  return {(squares.number(square) - 2 * sum_of_lanes(products)) + static_cast<double>(count) * anchor_square,
+          anchor_square};
+}
+
+} // namespace millrace::codebook::gpu

@@ -1,0 +1,344 @@
+// Upkeep of a resident fit, as upkeep.h does it: one block merges and splits cells, now and then. It is the slow part
+// of a large fit, and rare.
+#pragma once
+
+#include "plugins/codebook/gpu/block.h"
+#include "plugins/codebook/gpu/cell_steps.h"
+#include "plugins/codebook/gpu/lane_sums.h"
+#include "plugins/codebook/gpu/resident.h"
+#include "plugins/codebook/upkeep_rules.h"
+
+namespace millrace::codebook::gpu {
+
+// Two-means over some vectors (two_means.h). A vector's half is in Resident::halves, by its place in the list.
+struct TwoHalves {
+  uint32_t counts[2];
+  int64_t square_sums[2];
+  double energies[2];
+};
+MR_HOST_DEVICE inline float* center_of(const Resident& r, uint32_t half) { return r.centers + half * r.stride; }
+MR_HOST_DEVICE inline int64_t* center_sums_of(const Resident& r, uint32_t half) {
+  return r.center_sums + half * r.stride;
+}
+
+// Sums of both halves by column, and in the block's memory their counts and sums of squares. Each thread has a column
+// and a part of the list.
+inline constexpr uint32_t kCounts = 0, kSquares = 2;
+MR_HOST_DEVICE inline void sum_up_halves(const Block& block, const Resident& r, const uint32_t* list, uint32_t size) {
+  constexpr uint64_t kThreads = 1024;
+  const uint64_t columns = uint64_t{r.stride} + 1, parts = columns < kThreads ? kThreads / columns : 1;
+  const Whole& values = r.control->values;
+  block.each(2 * r.stride, [&](uint64_t at) { r.center_sums[at] = 0; });
+  block.each(4, [&](uint64_t at) { block.shared[at] = 0; });
+  block.each(columns * parts, [&](uint64_t at) {
+    const uint64_t j = at % columns, part = at / columns, end = (part + 1) * size / parts;
+    const bool is_column = j < r.stride; // the last one is for what a vector has once
+    int64_t both = 0, second = 0;
+    uint64_t of_second = 0;
+    const uint64_t begin = part * size / parts;
+#ifdef __CUDA_ARCH__
+#pragma unroll 8 // so that loads do not wait for one another
+#endif
+    for (uint64_t n = begin; n < end; ++n) {
+      const uint32_t vector = list[n], half = r.halves[n];
+      const int64_t units = is_column ? values.of(double{r.row(vector)[j]}) : r.square[vector];
+      both += units;
+      second += half ? units : 0;
+      of_second += half;
+    }
+    if (is_column) {
+      add_to(center_sums_of(r, 0)[j], both - second);
+      add_to(center_sums_of(r, 1)[j], second);
+    } else {
+      add_to(block.shared[kSquares], static_cast<uint64_t>(both - second));
+      add_to(block.shared[kSquares + 1], static_cast<uint64_t>(second));
+      add_to(block.shared[kCounts], end - begin - of_second);
+      add_to(block.shared[kCounts + 1], of_second);
+    }
+  });
+}
+
+MR_HOST_DEVICE inline TwoHalves two_halves(const Block& block, const Resident& r, const uint32_t* list, uint32_t size) {
+  constexpr uint32_t kRounds = 5;
+  const Whole& values = r.control->values;
+  const uint64_t first = least_of(block, size, [&](uint64_t n) { return uint64_t{list[n]}; }).key;
+  const uint64_t last = ~least_of(block, size, [&](uint64_t n) { return ~uint64_t{list[n]}; }).key;
+  block.each(2 * r.stride, [&](uint64_t at) { r.centers[at] = r.row(at < r.stride ? first : last)[at % r.stride]; });
+  const auto row_at = [&](uint64_t n) { return r.row(list[n]); };
+  for (uint32_t round = 0; round < kRounds; ++round) {
+    distances_to(block, center_of(r, 0), r.stride, size, row_at,
+                 [&](uint64_t n, float distance) { r.halves[n] = detail::bits_of_float(distance); });
+    distances_to(block, center_of(r, 1), r.stride, size, row_at, [&](uint64_t n, float distance) {
+      r.halves[n] = detail::float_of_bits(r.halves[n]) < distance ? 0 : 1;
+    });
+    sum_up_halves(block, r, list, size);
+    block.each(2 * r.stride, [&](uint64_t at) {
+      const uint64_t count = block.shared[kCounts + at / r.stride];
+      if (count > 0) r.centers[at] = static_cast<float>(values.number(r.center_sums[at]) / static_cast<double>(count));
+    });
+  }
+  block.each(2 * r.stride, [&](uint64_t at) { r.centers[at] = Float16(r.centers[at]); });
+  TwoHalves made;
+  for (uint32_t half = 0; half < 2; ++half) {
+    made.counts[half] = static_cast<uint32_t>(block.shared[kCounts + half]);
+    made.square_sums[half] = static_cast<int64_t>(block.shared[kSquares + half]);
+    made.energies[half] = energy_of_cell(center_of(r, half), center_sums_of(r, half), made.square_sums[half],
+                                         made.counts[half], values, r.control->squares, r.stride)
+                              .energy;
+  }
+  block.each(0, [](uint64_t) {});
+  return made;
+}
+
+// Puts one half in the place of a cell.
+MR_HOST_DEVICE inline void take_half(const Block& block, const Resident& r, const TwoHalves& made, uint32_t half,
+                                     uint64_t cell) {
+  block.each(r.stride, [&](uint64_t j) {
+    r.anchor(cell)[j] = center_of(r, half)[j];
+    r.sums_of(cell)[j] = center_sums_of(r, half)[j];
+  });
+  block.once([&] {
+    r.counts[cell] = made.counts[half];
+    r.square_sums[cell] = made.square_sums[half];
+  });
+}
+
+MR_HOST_DEVICE inline double between(const Resident& r, const float* book, uint64_t i, uint64_t j) {
+  return double{distance_of(book + i * r.stride, book + j * r.stride, r.stride)};
+}
+
+// The energies of all cells, one thread a cell.
+MR_HOST_DEVICE inline void find_energies(const Block& block, const Resident& r) {
+  const Control& control = *r.control;
+  block.each(r.cells(), [&](uint64_t c) {
+    r.energies[c] = r.counts[c] == 0 ? 0
+                                     : energy_of_cell(r.anchor(c), r.sums_of(c), r.square_sums[c], r.counts[c],
+                                                      control.values, control.squares, r.stride)
+                                           .energy;
+  });
+}
+
+// Both rules do this around their work.
+struct Upkeep {
+  Resident r;
+  FitSettings s;
+
+ protected:
+  MR_HOST_DEVICE bool is_due() const {
+    const uint32_t count = r.control->iterations;
+    return count > 0 && count % s.interval == 0;
+  }
+  MR_HOST_DEVICE void keep_earlier(const Block& block) const {
+    block.each(uint64_t{r.cells()} * r.stride, [&](uint64_t at) { r.earlier[at] = r.book[at]; });
+  }
+  // `before`: anchors that there were. The last step of an anchor that was put elsewhere is forgotten.
+  MR_HOST_DEVICE void end(const Block& block, uint32_t before) const {
+    if (s.momentum != 0)
+      block.each(r.cells(), [&](uint64_t a) {
+        bool stays = a < before;
+        for (uint64_t j = 0; j < r.dimensions && stays; ++j) stays = r.earlier[a * r.stride + j] == r.anchor(a)[j];
+        for (uint64_t j = 0; j < r.stride && !stays; ++j) r.velocity[a * r.stride + j] = 0;
+      });
+    block.once([&] { r.control->changed = 0; });
+    block.each(r.used(), [&](uint64_t i) {
+      if (r.labels[i] != r.before[i]) add_to(r.control->changed, 1);
+    });
+  }
+};
+
+struct KeepAsPublished : Upkeep {
+  MR_HOST_DEVICE void operator()(Block& block) const {
+    if (!is_due()) return;
+    const uint32_t count = r.cells();
+    keep_earlier(block);
+    merge(block, count);
+    block.each(r.used(), [&](uint64_t i) { r.labels[i] = r.partners[r.labels[i]]; });
+    // The members of a cell lie together again.
+    sum_up_before(
+        block, count, [&](uint64_t c) { return r.counts[c]; },
+        [&](uint64_t c, uint64_t before) { r.offsets[c] = r.cursors[c] = static_cast<uint32_t>(before); });
+    block.each(r.used(), [&](uint64_t i) { r.members[add_to(r.cursors[r.labels[i]], 1)] = static_cast<uint32_t>(i); });
+    split(block, count);
+    end(block, count);
+  }
+
+ private:
+  MR_HOST_DEVICE void merge(const Block& block, uint32_t count) const {
+    const float* const before = r.earlier;
+    const uint32_t pairs = count < kPairsMax ? count : kPairsMax;
+    block.each(pairs, [&](uint64_t i) { r.costs[i] = sqrt(between(r, before, i, (i + count / 2) % count)); });
+    double sum = 0;
+    for (uint32_t i = 0; i < pairs; ++i) sum += r.costs[i];
+    const double below = kMergeBelow * (sum / pairs);
+    block.each(count, [&](uint64_t c) { r.partners[c] = static_cast<uint32_t>(c); });
+    for (uint32_t i = 0; i < count; ++i) {
+      if (r.partners[i] != i) continue;
+      const auto anchor_at = [&](uint64_t n) { return before + (i + 1 + n) * r.stride; };
+      distances_to(block, before + uint64_t{i} * r.stride, r.stride, count - i - 1, anchor_at,
+                   [&](uint64_t n, float distance) {
+                     const uint64_t j = i + 1 + n;
+                     if (r.partners[j] == j && sqrt(double{distance}) < below) r.partners[j] = i;
+                   });
+      const auto merged = static_cast<uint32_t>(
+          sum_of(block, count - i - 1, [&](uint64_t n) { return r.partners[i + 1 + n] == i ? 1 : 0; }));
+      if (merged == 0) continue;
+      block.once([&] { r.control->merged += merged; });
+      unite(block, i, count);
+    }
+  }
+  // Moves an anchor to the mean of those that were merged into it, weighed by members, and gives it their members.
+  MR_HOST_DEVICE void unite(const Block& block, uint32_t into, uint32_t count) const {
+    block.each(uint64_t{r.stride} + 1, [&](uint64_t j) {
+      double sum = 0, weight = 0;
+      int64_t units = 0;
+      for (uint64_t c = into; c < count; ++c) {
+        if (r.partners[c] != into) continue;
+        const auto size = static_cast<double>(r.counts[c]);
+        weight += size;
+        if (j < r.stride) sum += double{r.earlier[c * r.stride + j]} * size;
+        units += j < r.stride ? r.sums_of(c)[j] : r.square_sums[c];
+        if (c == into) continue;
+        if (j < r.stride)
+          r.sums_of(c)[j] = 0;
+        else
+          r.square_sums[c] = 0;
+      }
+      if (j < r.stride)
+        r.sums_of(into)[j] = units;
+      else
+        r.square_sums[into] = units;
+      if (weight > 0 && j < r.dimensions) r.anchor(into)[j] = Float16(static_cast<float>(sum / weight));
+    });
+    block.once([&] {
+      for (uint64_t c = into + 1; c < count; ++c) {
+        if (r.partners[c] != into) continue;
+        r.counts[into] += r.counts[c];
+        r.counts[c] = 0;
+      }
+    });
+  }
+  MR_HOST_DEVICE void split(const Block& block, uint32_t count) const {
+    const uint32_t large = kLargeFrom * (r.used() / count);
+    const double wide = kWideFrom * double{r.control->temperature};
+    find_energies(block, r);
+    uint32_t anchors = count;
+    for (uint32_t c = 0; c < count && anchors < r.anchors_max; ++c) {
+      const uint32_t size = r.counts[c];
+      if (size < 2) continue;
+      if (size <= large && r.energies[c] / static_cast<double>(size) <= wide) continue;
+      const uint32_t* const list = r.members + r.offsets[c];
+      const TwoHalves made = two_halves(block, r, list, size);
+      block.each(size, [&](uint64_t n) {
+        if (r.halves[n] == 1) r.labels[list[n]] = anchors;
+      });
+      take_half(block, r, made, 0, c);
+      take_half(block, r, made, 1, anchors++);
+      block.once([&] { ++r.control->split; });
+    }
+    block.once([&] { r.control->outcome.anchors = anchors; });
+  }
+};
+
+struct KeepCorrected : Upkeep {
+  MR_HOST_DEVICE void operator()(Block& block) const {
+    if (!is_due()) return;
+    const uint32_t count = r.cells();
+    keep_earlier(block);
+    find_energies(block, r);
+    block.each(count, [&](uint64_t i) { find(i, count); });
+    const uint32_t most = count / kCorrectedOf;
+    for (uint32_t n = 0; n < (most > 1 ? most : 1); ++n)
+      if (!exchange(block, count)) break;
+    end(block, count);
+  }
+
+ private:
+  // The cheapest partner of an anchor after it: `partners` and `costs`.
+  MR_HOST_DEVICE void find(uint64_t i, uint32_t count) const {
+    r.partners[i] = 0;
+    r.costs[i] = kFar;
+    for (uint64_t j = i + 1; j < count; ++j) consider(i, j);
+  }
+  MR_HOST_DEVICE void consider(uint64_t i, uint64_t j) const {
+    const auto n = static_cast<double>(r.counts[i]), m = static_cast<double>(r.counts[j]);
+    const double cost = n * m > 0 ? n * m / (n + m) * between(r, r.book, i, j) : 0;
+    if (cost > r.costs[i] || (cost == r.costs[i] && j >= r.partners[i])) return;
+    r.partners[i] = static_cast<uint32_t>(j);
+    r.costs[i] = cost;
+  }
+
+  // Merges the two anchors whose union costs least and splits the cell of the greatest energy. False if the energy does
+  // not fall by that.
+  MR_HOST_DEVICE bool exchange(const Block& block, uint32_t count) const {
+    const Control& control = *r.control;
+    const Least cheapest =
+        least_of(block, count, [&](uint64_t c) { return r.costs[c] < kFar ? bits_of(r.costs[c]) : UINT64_MAX; });
+    const bool has_pair = cheapest.key != UINT64_MAX;
+    const auto i = static_cast<uint32_t>(has_pair ? cheapest.index : 0);
+    const uint32_t j = has_pair ? r.partners[i] : 0;
+    const Least greatest = least_of(block, count, [&](uint64_t c) {
+      return c != i && c != j && r.counts[c] > 1 ? ~ordered_bits(r.energies[c]) : UINT64_MAX;
+    });
+    const uint32_t split = greatest.key != UINT64_MAX ? static_cast<uint32_t>(greatest.index) : kNone;
+    if (split == kNone || j == i) return false;
+
+    const auto n = static_cast<double>(r.counts[i]), m = static_cast<double>(r.counts[j]);
+    float* const center = center_of(r, 2);
+    int64_t* const sums = center_sums_of(r, 2);
+    block.each(r.stride, [&](uint64_t d) {
+      const double sum = n * double{r.anchor(i)[d]} + m * double{r.anchor(j)[d]};
+      center[d] = Float16(n + m > 0 ? static_cast<float>(sum / (n + m)) : r.anchor(i)[d]);
+      sums[d] = r.sums_of(i)[d] + r.sums_of(j)[d];
+    });
+    const uint32_t size_of_both = r.counts[i] + r.counts[j];
+    const int64_t square_of_both = r.square_sums[i] + r.square_sums[j];
+    const double energy_of_both = size_of_both > 0 ? energy_of_cell(center, sums, square_of_both, size_of_both,
+                                                                    control.values, control.squares, r.stride)
+                                                         .energy
+                                                   : 0;
+    const uint32_t size = r.counts[split];
+    block.once([&] { r.cursors[0] = 0; });
+    block.each(r.used(), [&](uint64_t v) {
+      if (r.labels[v] == split) r.members[add_to(r.cursors[0], 1)] = static_cast<uint32_t>(v);
+    });
+    const TwoHalves made = two_halves(block, r, r.members, size);
+    if (energy_of_both + made.energies[0] + made.energies[1] >= r.energies[i] + r.energies[j] + r.energies[split])
+      return false;
+
+    block.each(r.used(), [&](uint64_t v) {
+      if (r.labels[v] == j) r.labels[v] = i;
+    });
+    block.each(size, [&](uint64_t at) { r.labels[r.members[at]] = r.halves[at] == 0 ? split : j; });
+    block.each(r.stride, [&](uint64_t d) {
+      r.anchor(i)[d] = center[d];
+      r.sums_of(i)[d] = sums[d];
+    });
+    take_half(block, r, made, 0, split);
+    take_half(block, r, made, 1, j);
+    block.once([&] {
+      r.counts[i] = size_of_both;
+      r.square_sums[i] = square_of_both;
+      r.energies[i] = energy_of_both;
+      r.energies[split] = made.energies[0];
+      r.energies[j] = made.energies[1];
+      ++r.control->merged;
+      ++r.control->split;
+    });
+    block.each(count, [&](uint64_t c) { renew(c, count, {i, j, split}); });
+    return true;
+  }
+  // After these anchors and their cells have changed.
+  struct Changed {
+    uint32_t one, two, three;
+    MR_HOST_DEVICE bool has(uint64_t c) const { return c == one || c == two || c == three; }
+  };
+  MR_HOST_DEVICE void renew(uint64_t c, uint32_t count, Changed changed) const {
+    if (changed.has(c) || changed.has(r.partners[c])) return find(c, count);
+    for (const uint32_t anchor : {changed.one, changed.two, changed.three})
+      if (anchor > c) consider(c, anchor);
+  }
+
+  static constexpr double kFar = std::numeric_limits<double>::infinity();
+};
+
+} // namespace millrace::codebook::gpu
