@@ -121,9 +121,16 @@ class Command(Codebooks):
 
     def test_the_published_fits_are_the_same(self):
         said = self.done("codebook", "test")
-        self.assertEqual(said.count("  the same\n"), 8, said)
-        self.assertEqual(len(said.splitlines()), 9)
+        self.assertEqual(len(re.findall("  the same\n", said)), 8, said)
+        on_gpu = "no GPU is used" not in said
+        self.assertEqual(len(said.splitlines()), 1 + 3 * 8 if on_gpu else 10, said)
+        self.assertEqual(self.done("codebook", "test", "--device", "cpu").count("the same"), 8)
         self.assertIn("test.vectors name=vectors n=300 d=64", self.done("codebook", "test", "--explain"))
+
+    def test_a_device_that_is_not_there_ends_the_test_as_it_ends_a_run(self):
+        result = self.call("codebook", "test", "--device", "cuda:77")
+        self.assertEqual(result.returncode, 3, result.stdout + result.stderr)
+        self.assertIn("MR0408", result.stderr)
 
     def test_the_guide_shows_what_its_commands_print(self):
         guide = (ROOT / "docs" / "guide" / "codebooks.md").read_text()

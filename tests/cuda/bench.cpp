@@ -424,7 +424,8 @@ constexpr Benchmark kAll[] = {
     {"slope", bench_slope, true},     {"copies", bench_copies, true}, {"calls", bench_calls, true},
     {"kernels", bench_kernels, true}, {"marks", bench_marks, true},   {"frame", bench_frame, true},
     {"links", bench_links, true},     {"five", bench_five, true},     {"crossover", bench_crossover, true},
-    {"naive", bench_naive, true},     {"submit", bench_submit, true}, {"peers", bench_peers, false}};
+    {"naive", bench_naive, true},     {"submit", bench_submit, true}, {"codebook", bench_codebook, true},
+    {"peers", bench_peers, false}};
 
 } // namespace
 } // namespace millrace::test

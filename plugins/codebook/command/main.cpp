@@ -100,7 +100,7 @@ int main_of(int argc, char** argv) {
   app.require_subcommand(1);
   bool explain = false, large = false;
   IndexOptions options;
-  std::string file, line;
+  std::string file, line, device;
   CLI::App& index_app = *app.add_subcommand("index", "fits a codebook to the vectors of a file and writes it");
   index_app.add_option("--emb", options.vectors, "the vectors: .npy, [n, d], float16 or float32")
       ->type_name("FILE")
@@ -121,6 +121,10 @@ int main_of(int argc, char** argv) {
   info_app.add_option("FILE", file, "a codebook, or a published index that ends with .idx")->required();
   CLI::App& test_app = *app.add_subcommand("test", "repeats the published fits and compares them, to the bit");
   test_app.add_flag("--large", large, "those of 10,000 vectors, too");
+  test_app
+      .add_option("--device", device,
+                  "where else the fits run: a GPU, or cpu for the host alone; default: cuda:0 if it is there")
+      ->type_name("DEVICE");
   test_app.add_flag("--explain", explain, "print the pipelines and end");
   try {
     app.parse(argc, argv);
@@ -129,12 +133,16 @@ int main_of(int argc, char** argv) {
     return app.exit(failure) == 0 ? 0 : kWrongUsage;
   }
   if (info_app.parsed()) return info(file);
-  if (!explain) return index_app.parsed() ? index(line, options.out) : run_published_fits(large);
-  const auto print_run = [](const std::string& pipeline) { fmt::print("millrace run {}\n", in_quotes(pipeline)); };
+  if (!explain) return index_app.parsed() ? index(line, options.out) : run_published_fits(large, device);
+  const bool on_device = !device.empty() && device != "cpu";
+  const std::string devices = on_device ? " --devices cpu," + device : "";
+  const auto print_run = [&](const std::string& pipeline) {
+    fmt::print("millrace run {}{}\n", in_quotes(pipeline), devices);
+  };
   if (index_app.parsed()) print_run(line);
   if (test_app.parsed())
     for (const PublishedFit& fit : kPublishedFits)
-      if (large || !fit.is_large()) print_run(published_pipeline(fit, "."));
+      if (large || !fit.is_large()) print_run(published_pipeline(fit, ".", on_device ? device : ""));
   return 0;
 }
 

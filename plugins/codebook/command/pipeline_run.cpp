@@ -1,6 +1,7 @@
 // See pipeline_run.h.
 #include "plugins/codebook/command/pipeline_run.h"
 
+#include <fcntl.h>
 #include <spawn.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -90,9 +91,10 @@ std::string command_to_run() {
 
 } // namespace
 
-int run_pipeline(const std::string& line, const fs::path& report) {
+int run_pipeline(const std::string& line, const fs::path& report, const RunOptions& options) {
   const std::string command = command_to_run();
   std::vector<std::string> words = {command, "run", line, "--quiet", "--json", report.string()};
+  if (!options.devices.empty()) words.insert(words.end(), {"--devices", options.devices});
   std::vector<char*> pointers;
   for (std::string& word : words) pointers.push_back(word.data());
   pointers.push_back(nullptr);
@@ -101,8 +103,12 @@ int run_pipeline(const std::string& line, const fs::path& report) {
   posix_spawnattr_t attributes;
   posix_spawnattr_init(&attributes);
   signals.give_to_run(attributes);
+  posix_spawn_file_actions_t actions;
+  posix_spawn_file_actions_init(&actions);
+  if (options.hides_errors) posix_spawn_file_actions_addopen(&actions, STDERR_FILENO, "/dev/null", O_WRONLY, 0);
   pid_t run = 0;
-  const int error = posix_spawn(&run, command.c_str(), nullptr, &attributes, pointers.data(), environ);
+  const int error = posix_spawn(&run, command.c_str(), &actions, &attributes, pointers.data(), environ);
+  posix_spawn_file_actions_destroy(&actions);
   posix_spawnattr_destroy(&attributes);
   if (error != 0) throw std::runtime_error("cannot run " + command + ": " + std::strerror(error));
   child = run;

@@ -20,11 +20,17 @@ class WorkFolder {
   std::filesystem::path path_;
 };
 
+// The place of a run, and its silence.
+struct RunOptions {
+  std::string devices;       // as of --devices; "": those of the machine
+  bool hides_errors = false; // stderr stays empty; the exit code tells
+};
+
 // Runs `millrace run LINE --quiet` and gives its exit code; errors are on stderr by then. `report`: the file that the
 // report goes to. The command is the one in MILLRACE_COMMAND, which it sets for programs that it runs, else the one
 // beside this program. Signals go to the run. Throws std::runtime_error if it cannot
 // be run.
-int run_pipeline(const std::string& line, const std::filesystem::path& report);
+int run_pipeline(const std::string& line, const std::filesystem::path& report, const RunOptions& options = {});
 
 // A value of a parameter as a line of a pipeline takes it, or a word as a shell does: both read quotes alike.
 std::string in_quotes(const std::string& value);
