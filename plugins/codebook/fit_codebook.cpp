@@ -85,6 +85,8 @@ class FitCodebook final : public Handler {
     formats.out(iterations_).record_count_max = uint64_t{asked.iterations} + 1; // a GPU's outcome lies behind them
 #ifdef CODEBOOK_CUDA
     if (in.rank == 2) needs_scratch(gpu::scratch_bytes(sizes(count, dimensions)));
+    if (const char* const why = gpu::why_unrolled())
+      log(MR_LOG_INFO, "on a GPU all " + std::to_string(asked.iterations) + " iterations are enqueued: " + why);
 #endif
   }
 

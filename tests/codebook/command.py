@@ -132,6 +132,15 @@ class Command(Codebooks):
         self.assertEqual(result.returncode, 3, result.stdout + result.stderr)
         self.assertIn("MR0408", result.stderr)
 
+    def test_the_plan_notes_that_loops_are_unrolled(self):
+        if "bodies: cpu, cuda" not in self.done("inspect", "codebook.fit"):
+            self.skipTest("built without nvcc")
+        line = "test.vectors ! codebook.fit name=fit m=9 iterations=7  fit.codebook ! null.sink"
+        self.assertNotIn("iterations are enqueued", self.done("plan", line))
+        plan = subprocess.run([MILLRACE, "plan", line], env=os.environ | {"MILLRACE_CUDA_UNROLL": "1"}, capture_output=True, text=True,
+                              timeout=SECONDS_MAX, stdin=subprocess.DEVNULL)
+        self.assertIn("fit: on a GPU all 7 iterations are enqueued: MILLRACE_CUDA_UNROLL is 1", plan.stdout)
+
     def test_the_guide_shows_what_its_commands_print(self):
         guide = (ROOT / "docs" / "guide" / "codebooks.md").read_text()
         commands = re.search(r"```sh\n(.*?)```", guide, re.DOTALL)[1].splitlines()

@@ -424,6 +424,8 @@ uint64_t scratch_bytes(const Sizes& sizes) {
   return kWordBytes + bytes;
 }
 
+const char* why_unrolled() { return why_loops_are_unrolled(); }
+
 struct FitOnGpu::Parts {
   Loop loops[kLoops];
 };

@@ -27,6 +27,9 @@ struct FitCall {
 
 uint64_t scratch_bytes(const Sizes& sizes);
 
+// Says why the iterations are enqueued one after the other, and not as a loop on the device; null: they are a loop.
+const char* why_unrolled();
+
 // Belongs to one device, which is current when it is made and destroyed.
 class FitOnGpu {
  public:

@@ -48,16 +48,18 @@ class Loop;
 template <class Body>
 cudaError_t repeat(cudaStream_t stream, Loop& loop, LoopWord* word, uint32_t at_most, Body&& body);
 
-// True if repeat() enqueues all rounds one after the other.
-inline bool loops_are_unrolled() {
+// Says why repeat() enqueues all rounds one after the other; null: it does not, or there is no driver. A handler may
+// log it in configure(): then the plan notes it.
+inline const char* why_loops_are_unrolled() {
 #if CUDART_VERSION >= 13000
   const char* const asked = std::getenv("MILLRACE_CUDA_UNROLL");
-  if (asked && std::string_view(asked) == "1") return true;
+  if (asked && std::string_view(asked) == "1") return "MILLRACE_CUDA_UNROLL is 1";
   constexpr int kWithWhileNodes = 12040;
   int driver = 0;
-  return cudaDriverGetVersion(&driver) != cudaSuccess || driver < kWithWhileNodes;
+  const bool is_known = cudaDriverGetVersion(&driver) == cudaSuccess && driver > 0;
+  return is_known && driver < kWithWhileNodes ? "the driver is older than CUDA 12.4" : nullptr;
 #else
-  return true;
+  return "this was built with a CUDA before 13";
 #endif
 }
 
@@ -198,7 +200,7 @@ class Loop {
 template <class Body>
 cudaError_t repeat(cudaStream_t stream, Loop& loop, LoopWord* word, uint32_t at_most, Body&& body) {
 #if CUDART_VERSION >= 13000
-  if (!loops_are_unrolled()) {
+  if (!why_loops_are_unrolled()) {
     cudaStreamCaptureStatus status = cudaStreamCaptureStatusNone;
     if (const cudaError_t error = cudaStreamIsCapturing(stream, &status); error != cudaSuccess) return error;
     if (status == cudaStreamCaptureStatusActive) return loop.add_node(stream, word, at_most, body);
