@@ -68,6 +68,16 @@ struct Boastful final : mr::Handler {
   void process(mr::Tick& tick, mr::Cpu&) { (void)in(tick).elements<float>(); }
 };
 
+// Takes any device that is not the host for a GPU.
+struct Hasty final : mr::Handler {
+  mr::Input<mr::Tensor> in{*this, "in", mr::dtypes<float>()};
+  void start(const mr::DeviceInfo& device) override {
+    if (device.kind != mr::DeviceKind::cpu && device.multiprocessors == 0)
+      throw std::runtime_error("no multiprocessors");
+  }
+  void process(mr::Tick&, mr::Cpu&) {}
+};
+
 // Names of the checks with this verdict.
 std::set<std::string> with(Verdict verdict, const mr::testing::Subject& subject) {
   std::set<std::string> names;
@@ -95,6 +105,10 @@ TEST_CASE("a fault fails the check that is made for it, with the handler's words
   for (const mr::testing::HandlerCheck& check : mr::testing::kHandlerChecks)
     if (std::string(check.name) == "drain")
       CHECK(check.run(subject).reason == "a second drain fails: it said: drained before");
+}
+
+TEST_CASE("a handler that starts on the host alone fails the check of devices") {
+  CHECK(with(Verdict::fail, mr::testing::subject_of<Hasty>()) == std::set<std::string>{"devices"});
 }
 
 TEST_CASE("tensors are fed as the port declares them, and every declared one is tried") {

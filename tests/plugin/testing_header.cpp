@@ -334,6 +334,40 @@ TEST_CASE("a source says its facts, that it has nothing yet, and its end") {
   CHECK(test.tick().end());
 }
 
+struct Placed final : mr::Handler {
+  mr::Output<mr::Tensor> out{*this, "out"};
+  mr::DeviceInfo told;
+  std::string name;
+  void configure(const mr::Formats& formats) override { formats.tensor(out, mr::dtype_of<float>(), {1}); }
+  void start(const mr::DeviceInfo& device) override {
+    told = device;
+    name = device.name;
+  }
+  void process(mr::Tick& tick, mr::Cpu&) { tick.end(); }
+};
+
+TEST_CASE("a handler is told the device that the test says, in a restart too; the host if it says none") {
+  mr::testing::HandlerTest<Placed> test;
+  REQUIRE(test.start() == MR_OK);
+  CHECK(test.handler().told.kind == mr::DeviceKind::cpu);
+  CHECK(test.handler().name == "cpu");
+  test.start_on({.kind = mr::DeviceKind::cuda,
+                 .ordinal = 1,
+                 .name = "a GPU",
+                 .multiprocessors = 132,
+                 .compute_major = 9,
+                 .shared_bytes_max = 232'448,
+                 .memory_bytes = uint64_t{1} << 37});
+  REQUIRE(test.restart() == MR_OK);
+  CHECK(test.handler().told.kind == mr::DeviceKind::cuda);
+  CHECK(test.handler().told.ordinal == 1);
+  CHECK(test.handler().name == "a GPU");
+  CHECK(test.handler().told.multiprocessors == 132);
+  CHECK(test.handler().told.compute_major == 9);
+  CHECK(test.handler().told.shared_bytes_max == 232'448);
+  CHECK(test.handler().told.memory_bytes == uint64_t{1} << 37);
+}
+
 struct Mosaic final : mr::Handler {
   mr::Inputs<mr::Image> videos{*this, "videos", 4, mr::optional};
   mr::Input<mr::Image> last{*this, "last", mr::optional};
