@@ -89,8 +89,8 @@ MR_HOST_DEVICE inline void put_first(const Resident& r, uint64_t anchor, uint64_
   r.anchor(anchor)[j] = r.labelled[anchor * r.stride + j] = Float16(number);
 }
 
-// Lays the arrays out from `base` on, for a fit of these sizes. `bytes` becomes their size; with a null base only that
-// is of use.
+// Lays the arrays out from `base` on, for a fit of these sizes. `bytes` becomes their size; with a null base they are
+// null, and only that is of use.
 inline Resident lay_out(void* base, const Sizes& sizes, uint64_t& bytes) {
   Resident r{};
   r.vectors = sizes.vectors;
@@ -102,7 +102,7 @@ inline Resident lay_out(void* base, const Sizes& sizes, uint64_t& bytes) {
   bytes = 0;
   const auto place = [&]<class T>(T*& array, uint64_t count) {
     constexpr uint64_t kAligned = 256;
-    array = reinterpret_cast<T*>(static_cast<char*>(base) + bytes);
+    array = base ? reinterpret_cast<T*>(static_cast<char*>(base) + bytes) : nullptr;
     bytes += (count * sizeof(T) + kAligned - 1) / kAligned * kAligned;
   };
   const uint64_t n = r.vectors, m = r.anchors_max, row = r.stride;
