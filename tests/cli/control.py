@@ -3,7 +3,6 @@
 
 usage: control.py MILLRACE [unittest arguments]
 """
-import errno
 import json
 import os
 import pathlib
@@ -111,15 +110,17 @@ class Control(unittest.TestCase):
     def run_it(self, *arguments, **options):
         """A run, once it can be steered."""
         run = Run(self, *(arguments or (self.pipeline,)), **options)
-        self.await_(lambda: (self.sockets / f"{run.pid}.sock").exists() or run.process.poll() is not None)
+        self.await_(lambda: self.listens(run) or run.process.poll() is not None)
         self.assertIsNone(run.process.poll(), "it has ended")
         return run
 
+    def listens(self, run):
+        """The socket is there a moment before anybody listens, and until then a command finds no run."""
+        with socket.socket(socket.AF_UNIX) as client:
+            return client.connect_ex(str(self.sockets / f"{run.pid}.sock")) == 0
+
     def connect(self, client, run):
-        """Connects to a run. Its socket is there a moment before anybody listens."""
-        def is_connected():
-            return client.connect_ex(str(self.sockets / f"{run.pid}.sock")) != errno.ECONNREFUSED
-        self.await_(is_connected)
+        client.connect(str(self.sockets / f"{run.pid}.sock"))
 
     def await_(self, holds):
         end = time.monotonic() + SECONDS_MAX

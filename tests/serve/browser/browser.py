@@ -150,8 +150,9 @@ class Socket:
         self.client = socket.socket(socket.AF_UNIX)
         test.addCleanup(self.client.close)
         self.client.settimeout(SECONDS_MAX)
-        test.await_(lambda: list((run.folder / "millrace").glob("*.sock")))
-        self.client.connect(str(next((run.folder / "millrace").glob("*.sock"))))
+        def is_connected():  # the socket is there a moment before anybody listens
+            return any(self.client.connect_ex(str(path)) == 0 for path in (run.folder / "millrace").glob("*.sock"))
+        test.await_(is_connected)
         self.lines = self.client.makefile("r")
         test.addCleanup(self.lines.close)
         self.ids = itertools.count(1)
