@@ -27,6 +27,17 @@ constexpr auto kHeldMax = std::chrono::milliseconds(20);
 // wait.
 constexpr uint64_t kUnderWayMax = CudaStream::kEvents - 1;
 
+Hardware hardware_of(uint32_t ordinal) {
+  cudaDeviceProp properties{};
+  if (cudaGetDeviceProperties(&properties, static_cast<int>(ordinal)) != cudaSuccess) {
+    (void)cudaGetLastError(); // the next call of a submitter says what is wrong
+    return {};
+  }
+  return {properties.name, static_cast<uint32_t>(properties.multiProcessorCount),
+          static_cast<uint32_t>(properties.major), static_cast<uint32_t>(properties.minor),
+          properties.sharedMemPerBlockOptin};
+}
+
 } // namespace
 
 CudaDevice::CudaDevice(uint32_t ordinal, const ModuleOptions& options, std::shared_ptr<Group> group,
@@ -67,6 +78,7 @@ CudaDevice::CudaDevice(uint32_t ordinal, const ModuleOptions& options, std::shar
     if (!ask<Call::EventCreateWithFlags>(&span.begin, 0u) || !ask<Call::EventCreateWithFlags>(&span.end, 0u)) return;
   ask<Call::EventCreateWithFlags>(&waiters_event_, unsigned{cudaEventDisableTiming | cudaEventBlockingSync});
   find_neighbourhood();
+  hardware_ = hardware_of(ordinal_);
   if (pinned_ && group_->devices.empty()) { // the first device locks pages for all
     locks_pages_ = true;
     if (const std::string wrong = pinned_->set_locker(this); !wrong.empty()) poison(DeviceError::out_of_memory, wrong);
@@ -136,17 +148,6 @@ void CudaDevice::make_current() {
 
 void CudaDevice::enter_thread() { // a handler may have set another one
   if (check(Call::SetDevice, api_.call<Call::SetDevice>(static_cast<int>(ordinal_)))) current_of_thread() = ordinal_;
-}
-
-Hardware CudaDevice::hardware() const {
-  cudaDeviceProp properties{};
-  if (cudaGetDeviceProperties(&properties, static_cast<int>(ordinal_)) != cudaSuccess) {
-    (void)cudaGetLastError(); // the next call of a submitter says what is wrong
-    return {};
-  }
-  return {properties.name, static_cast<uint32_t>(properties.multiProcessorCount),
-          static_cast<uint32_t>(properties.major), static_cast<uint32_t>(properties.minor),
-          properties.sharedMemPerBlockOptin};
 }
 
 bool CudaDevice::check(Call call, cudaError_t error) {

@@ -166,7 +166,7 @@ class CudaDevice final : public Device, public Enqueuing, private PageLocker {
   bool is_stuck() const override { return lost_.load(std::memory_order_acquire); }
   void declare_lost(const std::string& sentence) override { poison(DeviceError::lost, sentence); }
   const void* library() const override { return library_; }
-  Hardware hardware() const override;
+  Hardware hardware() const override { return hardware_; }
   void enter_thread() override;
   std::string local_cpus() const override { return local_cpus_; }
   std::map<std::string, uint64_t> driver_calls() const override { return api_.counts(); }
@@ -242,6 +242,7 @@ class CudaDevice final : public Device, public Enqueuing, private PageLocker {
   std::shared_ptr<Group> group_;
   const void* library_;
   std::string local_cpus_, bus_id_;
+  Hardware hardware_;
   bool locks_pages_ = false;
   // True under a checker. A checker does not accept an arena that comes from a pool, so arenas are allocations of their
   // own.
