@@ -82,7 +82,7 @@ class FitCodebook final : public Handler {
     formats.out(deviations_) = book;
     Format& labels = formats.tensor(labels_, dtype_of<uint32_t>(), {count});
     labels.shape_kind[0] = in.rank == 2 ? in.shape_kind[0] : uint32_t{MR_DIM_UNKNOWN};
-    formats.out(iterations_).record_count_max = uint64_t{asked.iterations} + 1; // a GPU's outcome lies behind them
+    formats.out(iterations_).record_count_max = uint64_t{asked.iterations} + 1; // the last is for a GPU's outcome
 #ifdef CODEBOOK_CUDA
     if (in.rank == 2) needs_scratch(gpu::scratch_bytes(sizes(count, dimensions)));
     if (const char* const why = gpu::why_unrolled())
@@ -150,7 +150,7 @@ class FitCodebook final : public Handler {
   void finish(Tick& tick, Cpu&) {
     if (!on_gpu_ || !iterations_.made(tick)) return;
     const std::span<const IterationRecord> records = iterations_.view(tick);
-    const gpu::Outcome& outcome = *reinterpret_cast<const gpu::Outcome*>(records.data() + *iteration_count_);
+    const gpu::Outcome& outcome = gpu::outcome_after(records.data(), static_cast<uint32_t>(*iteration_count_));
     const int64_t rows = vectors_(tick).shape()[0];
     if (outcome.fault == Fault::too_few) throw too_few(outcome.used, rows);
     if (outcome.fault != Fault::none) throw bad_vectors(outcome.fault, outcome.row, outcome.column, outcome.number);

@@ -80,11 +80,29 @@ MR_HOST_DEVICE inline uint64_t ordered_bits(double number) {
   return bits >> 63 ? ~bits : bits | uint64_t{1} << 63;
 }
 
+// A vector, or an anchor, at a distance: keys have the order of distances, which have no sign; an index decides between
+// equal ones.
+MR_HOST_DEVICE inline uint64_t key_of(float distance, uint64_t index) {
+  return uint64_t{detail::bits_of_float(distance)} << 32 | index;
+}
+
 // ---- what the threads of a block find together
 
-#ifdef __CUDA_ARCH__
+#ifdef __CUDACC__
 inline constexpr unsigned kAllLanes = 0xffffffff;
 inline constexpr uint32_t kWarpThreads = 32;
+
+// The distance between two rows, by eight threads beside each other; all of them get it.
+__device__ inline float distance_by_lanes(const float* x, const float* a, uint32_t lane, uint32_t stride) {
+  float sum = 0;
+#pragma unroll 8
+  for (uint32_t j = lane; j < stride; j += kLanes) {
+    const float apart = x[j] - a[j];
+    sum += apart * apart;
+  }
+  for (uint32_t other = 1; other < kLanes; other *= 2) sum += __shfl_xor_sync(kAllLanes, sum, other);
+  return sum;
+}
 
 template <class T>
 __device__ T from_lane(const T& own, uint32_t apart, bool up) { // up: of the thread so many before; else across
@@ -201,15 +219,8 @@ MR_HOST_DEVICE void distances_to(const Block& block, const float* to, uint32_t s
   const uint64_t at_once = blockDim.x / kLanes;
   for (uint64_t first = 0; first < count; first += at_once) {
     const uint64_t i = first + threadIdx.x / kLanes;
-    const float* const row = row_at(i < count ? i : 0);
-    float sum = 0;
-#pragma unroll 8
-    for (uint32_t j = lane; j < stride; j += kLanes) {
-      const float apart = row[j] - to[j];
-      sum += apart * apart;
-    }
-    for (uint32_t apart = 1; apart < kLanes; apart *= 2) sum += __shfl_xor_sync(kAllLanes, sum, apart);
-    if (lane == 0 && i < count) give(i, sum);
+    const float distance = distance_by_lanes(row_at(i < count ? i : 0), to, lane, stride);
+    if (lane == 0 && i < count) give(i, distance);
   }
   __syncthreads();
 #else

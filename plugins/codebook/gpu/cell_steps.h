@@ -1,5 +1,5 @@
-// Steps of one iteration behind the labels: members of cells, their sums and means, the step of each anchor, the energy
-// and the end. They give what cells.h and fit.cpp give, to the bit.
+// The steps of an iteration once all vectors have labels: members of cells, their sums and means, the step of each
+// anchor, the energy and the end. They give what cells.h and fit.cpp give, to the bit.
 #pragma once
 
 #include <limits>
@@ -14,10 +14,10 @@ inline constexpr uint32_t kTrimmedOf = 10, kCalmIterations = 3;
 
 // The order of members in a cell: by distance, then by index.
 MR_HOST_DEVICE inline uint64_t order_of(const Resident& r, uint32_t vector) {
-  return uint64_t{detail::bits_of_float(r.distances[vector])} << 32 | vector;
+  return key_of(r.distances[vector], vector);
 }
 
-// Once, when all vectors have labels: where the members of each cell begin.
+// Once, when all vectors have labels: finds where the members of each cell begin.
 struct PlaceCells {
   Resident r;
   MR_HOST_DEVICE void operator()(Block& block) const {
@@ -179,8 +179,8 @@ MR_HOST_DEVICE inline void look_back(const Block& block, const Resident& r, uint
     }
     r.ways[c] = r.bounds.reach(sum_of_lanes(apart));
     const double anchor_square = sum_of_lanes(squares);
-    r.energies[c] = (control.squares.number(r.square_sums[c]) - 2 * sum_of_lanes(products)) +
-                    static_cast<double>(r.counts[c]) * anchor_square;
+    r.energies[c] =
+        energy_from(control.squares.number(r.square_sums[c]), sum_of_lanes(products), r.counts[c], anchor_square);
     raise_to(r.control->anchor_square, bits_of(anchor_square));
   });
 }

@@ -17,9 +17,6 @@ namespace millrace::codebook::gpu {
 
 namespace {
 
-constexpr uint32_t kWarp = 32;
-constexpr unsigned kWholeWarp = 0xffffffff;
-
 // True if the kernel has something to do. In a loop that cannot go on, because there is no fit, ends the loop.
 __device__ bool goes_on(LoopWord* loop, const Control& control) {
   if (loop && is_over(loop)) return false;
@@ -78,21 +75,9 @@ __global__ void __launch_bounds__(kThreads) call_blocks_then(LoopWord* loop, Con
 
 // ---- labels
 
-// The distance between two rows, by eight threads beside each other; all of them get it.
-__device__ float distance_by_lanes(const float* x, const float* a, uint32_t lane, uint32_t stride) {
-  float sum = 0;
-#pragma unroll 8
-  for (uint32_t j = lane; j < stride; j += kLanes) {
-    const float apart = x[j] - a[j];
-    sum += apart * apart;
-  }
-  for (uint32_t other = 1; other < kLanes; other *= 2) sum += __shfl_xor_sync(kWholeWarp, sum, other);
-  return sum;
-}
-
 __device__ void count_changed(const Resident& r, bool has_changed) { // by whole warps
-  const uint32_t changed = __popc(__ballot_sync(kWholeWarp, has_changed));
-  if (threadIdx.x % kWarp == 0 && changed > 0) add_to(r.control->changed, changed);
+  const uint32_t changed = __popc(__ballot_sync(kAllLanes, has_changed));
+  if (threadIdx.x % kWarpThreads == 0 && changed > 0) add_to(r.control->changed, changed);
 }
 
 // The two least distances; the lower label of those as near.
@@ -111,8 +96,8 @@ struct Best {
   }
   __device__ void join(uint32_t threads) { // those beside this one in the warp
     for (uint32_t apart = 1; apart < threads; apart *= 2) {
-      const uint64_t other = __shfl_xor_sync(kWholeWarp, key, apart);
-      const float other_next = __shfl_xor_sync(kWholeWarp, next, apart);
+      const uint64_t other = __shfl_xor_sync(kAllLanes, key, apart);
+      const float other_next = __shfl_xor_sync(kAllLanes, next, apart);
       join(other, other_next);
     }
   }
@@ -210,7 +195,7 @@ __device__ void search_together(const Resident& r, const uint32_t* listed, uint3
 
 // Searches for one vector: eight threads an anchor, and for each of them several anchors at a time.
 __device__ void search_one(const Resident& r, uint64_t vector) {
-  constexpr uint32_t kWarps = kSearchThreads / kWarp, kGroups = kSearchThreads / kLanes, kOfGroup = 4;
+  constexpr uint32_t kWarps = kSearchThreads / kWarpThreads, kGroups = kSearchThreads / kLanes, kOfGroup = 4;
   __shared__ uint64_t keys[kWarps];
   __shared__ float nexts[kWarps];
   const uint32_t lane = threadIdx.x % kLanes, group = threadIdx.x / kLanes;
@@ -234,16 +219,16 @@ __device__ void search_one(const Resident& r, uint64_t vector) {
       }
 #pragma unroll
     for (uint32_t a = 0; a < kOfGroup; ++a) {
-      for (uint32_t apart = 1; apart < kLanes; apart *= 2) sums[a] += __shfl_xor_sync(kWholeWarp, sums[a], apart);
+      for (uint32_t apart = 1; apart < kLanes; apart *= 2) sums[a] += __shfl_xor_sync(kAllLanes, sums[a], apart);
       const uint64_t label = first + a * kGroups;
       if (lane == 0 && label < cells) best.take(sums[a], label);
     }
   }
-  best.join(kWarp);
+  best.join(kWarpThreads);
   __syncthreads(); // the vector before is done
-  if (threadIdx.x % kWarp == 0) {
-    keys[threadIdx.x / kWarp] = best.key;
-    nexts[threadIdx.x / kWarp] = best.next;
+  if (threadIdx.x % kWarpThreads == 0) {
+    keys[threadIdx.x / kWarpThreads] = best.key;
+    nexts[threadIdx.x / kWarpThreads] = best.next;
   }
   __syncthreads();
   if (threadIdx.x > 0) return;
@@ -294,7 +279,7 @@ constexpr uint32_t kLaneThreads = 256, kLaneVectors = kLaneThreads / kLanes;
 
 __global__ void __launch_bounds__(kLaneThreads)
     go_from_chosen(LoopWord* loop, Resident r, uint32_t step, bool decides) {
-  __shared__ uint64_t furthest[kLaneThreads / kWarp];
+  __shared__ uint64_t furthest[kLaneThreads / kWarpThreads];
   await_inputs();
   if (!goes_on(loop, *r.control)) return;
   const uint64_t n = uint64_t{loop->rounds} * kStartsARound + step;
@@ -308,11 +293,11 @@ __global__ void __launch_bounds__(kLaneThreads)
     r.distances[i] = sum;
     key = key_of(sum, i);
   }
-  for (uint32_t other = kLanes; other < kWarp; other *= 2) {
-    const uint64_t theirs = __shfl_xor_sync(kWholeWarp, key, other);
+  for (uint32_t other = kLanes; other < kWarpThreads; other *= 2) {
+    const uint64_t theirs = __shfl_xor_sync(kAllLanes, key, other);
     if (theirs > key) key = theirs;
   }
-  if (threadIdx.x % kWarp == 0) furthest[threadIdx.x / kWarp] = key;
+  if (threadIdx.x % kWarpThreads == 0) furthest[threadIdx.x / kWarpThreads] = key;
   __syncthreads();
   if (threadIdx.x > 0) return;
   for (const uint64_t one : furthest)
@@ -403,17 +388,12 @@ class CudaEngine {
 };
 
 template <class Element>
-void enqueue_given(CudaEngine& engine, const Resident& r, const FitCall& call, const Reading<Element>& from) {
+void enqueue_of(CudaEngine& engine, const Resident& r, const FitCall& call) {
+  const Reading<Element> from = {static_cast<const Element*>(call.vectors), call.metric, call.bad};
   if (call.given_type == ElementType::f32)
     fit_resident(engine, r, call.settings, from, static_cast<const float*>(call.given), call.to);
   else
     fit_resident(engine, r, call.settings, from, static_cast<const Float16*>(call.given), call.to);
-}
-
-template <class Element>
-void enqueue_of(CudaEngine& engine, const Resident& r, const FitCall& call) {
-  const Reading<Element> from = {static_cast<const Element*>(call.vectors), call.metric, call.bad};
-  enqueue_given(engine, r, call, from);
 }
 
 } // namespace

@@ -9,8 +9,8 @@
 
 namespace millrace::codebook::gpu {
 
-// The places of the results. `deviations` may be null. `records` has room for one more than there are iterations:
-// behind them is the outcome.
+// The places of the results. `deviations` may be null. `records` has one place more than there may be iterations: the
+// last one is for the outcome.
 struct Outputs {
   Float16* codebook;   // [anchors_max, d]
   Float16* deviations; // [anchors_max, d]
@@ -20,8 +20,9 @@ struct Outputs {
 };
 static_assert(sizeof(Outcome) <= sizeof(IterationRecord));
 
-inline Outcome& outcome_behind(IterationRecord* records, uint32_t iterations) {
-  return *reinterpret_cast<Outcome*>(records + iterations);
+// `iterations`: that there may be.
+inline const Outcome& outcome_after(const IterationRecord* records, uint32_t iterations) {
+  return *reinterpret_cast<const Outcome*>(records + iterations);
 }
 
 // Runs also if there is no fit.
@@ -36,7 +37,7 @@ struct GiveLabel { // each row of the input
 struct GiveOutcome { // once, also if there is no fit
   Resident r;
   Outputs to;
-  uint32_t iterations; // at most
+  uint32_t iterations; // that there may be
   MR_HOST_DEVICE void operator()(Block& block) const {
     block.once([&] {
       const Control& c = *r.control;
@@ -94,7 +95,8 @@ struct CountLabel { // each vector
     if (i < r.used()) add_to(r.counts[r.labels[i]], 1);
   }
 };
-// A block for each cell puts its members in order: bitonic merges, as if behind the last one there were larger ones.
+// A block for each cell sorts its members by bitonic merges. These want a power of two of them; the places that are
+// missing count as larger than every member.
 struct OrderMembers {
   static constexpr uint32_t kThreads = 256;
   Resident r;

@@ -46,21 +46,18 @@ MR_HOST_DEVICE inline double product_of_lane(const float* a, const int64_t* sums
   return sum;
 }
 
-// The energy of a cell of `count` members (Cell::energy), and the square of its anchor.
-struct EnergyOfCell {
-  double energy = 0, anchor_square = 0;
-};
-MR_HOST_DEVICE inline EnergyOfCell energy_of_cell(const float* anchor, const int64_t* sums, int64_t square,
-                                                  uint32_t count, const Whole& values, const Whole& squares,
-                                                  uint32_t stride) {
+// The energy of a cell of `count` members: Σ|x|² − 2 a·Σx + n|a|² (Cell::energy).
+MR_HOST_DEVICE inline double energy_from(double square, double product, uint32_t count, double anchor_square) {
+  return (square - 2 * product) + static_cast<double>(count) * anchor_square;
+}
+MR_HOST_DEVICE inline double energy_of_cell(const float* anchor, const int64_t* sums, int64_t square, uint32_t count,
+                                            const Whole& values, const Whole& squares, uint32_t stride) {
   double products[kLanes], own[kLanes];
   for (uint32_t lane = 0; lane < kLanes; ++lane) {
     products[lane] = product_of_lane(anchor, sums, values, lane, stride);
     own[lane] = square_of_lane(anchor, lane, stride);
   }
-  const double anchor_square = sum_of_lanes(own);
-  return {(squares.number(square) - 2 * sum_of_lanes(products)) + static_cast<double>(count) * anchor_square,
-          anchor_square};
+  return energy_from(squares.number(square), sum_of_lanes(products), count, sum_of_lanes(own));
 }
 
 } // namespace millrace::codebook::gpu

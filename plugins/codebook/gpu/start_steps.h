@@ -8,11 +8,7 @@
 
 namespace millrace::codebook::gpu {
 
-// A vector as a candidate: the greatest key is the vector furthest from all chosen ones, of several the last.
-MR_HOST_DEVICE inline uint64_t key_of(float distance, uint64_t vector) {
-  return uint64_t{detail::bits_of_float(distance)} << 32 | vector;
-}
-// The n-th chosen vector. A key that decided says it.
+// The n-th chosen vector: its index is in the key that the choice before it ended with.
 MR_HOST_DEVICE inline uint32_t chosen(const Resident& r, uint64_t n) {
   return n == 0 ? r.control->first : static_cast<uint32_t>(r.keys[n - 1]);
 }
@@ -29,7 +25,7 @@ struct DrawFirst { // once; for k-means++
 };
 
 // Once, in a loop, after the n-th anchor's distances are in: draws the next one with a probability that is proportional
-// to its distance. n is rounds · kStarts + step.
+// to its distance. n is rounds · kStartsARound + step.
 inline constexpr uint32_t kStartsARound = 16;
 struct DrawNext {
   Resident r;

@@ -83,8 +83,7 @@ MR_HOST_DEVICE inline TwoHalves two_halves(const Block& block, const Resident& r
     made.counts[half] = static_cast<uint32_t>(block.shared[kCounts + half]);
     made.square_sums[half] = static_cast<int64_t>(block.shared[kSquares + half]);
     made.energies[half] = energy_of_cell(center_of(r, half), center_sums_of(r, half), made.square_sums[half],
-                                         made.counts[half], values, r.control->squares, r.stride)
-                              .energy;
+                                         made.counts[half], values, r.control->squares, r.stride);
   }
   block.each(0, [](uint64_t) {});
   return made;
@@ -113,8 +112,7 @@ MR_HOST_DEVICE inline void find_energies(const Block& block, const Resident& r) 
   block.each(r.cells(), [&](uint64_t c) {
     r.energies[c] = r.counts[c] == 0 ? 0
                                      : energy_of_cell(r.anchor(c), r.sums_of(c), r.square_sums[c], r.counts[c],
-                                                      control.values, control.squares, r.stride)
-                                           .energy;
+                                                      control.values, control.squares, r.stride);
   });
 }
 
@@ -153,11 +151,8 @@ struct KeepAsPublished : Upkeep {
     keep_earlier(block);
     merge(block, count);
     block.each(r.used(), [&](uint64_t i) { r.labels[i] = r.partners[r.labels[i]]; });
-    // The members of a cell lie together again.
-    sum_up_before(
-        block, count, [&](uint64_t c) { return r.counts[c]; },
-        [&](uint64_t c, uint64_t before) { r.offsets[c] = r.cursors[c] = static_cast<uint32_t>(before); });
-    block.each(r.used(), [&](uint64_t i) { r.members[add_to(r.cursors[r.labels[i]], 1)] = static_cast<uint32_t>(i); });
+    PlaceCells{r}(block); // the members of a cell lie together again
+    block.each(r.used(), PlaceMember{r});
     split(block, count);
     end(block, count);
   }
@@ -294,7 +289,6 @@ struct KeepCorrected : Upkeep {
     const int64_t square_of_both = r.square_sums[i] + r.square_sums[j];
     const double energy_of_both = size_of_both > 0 ? energy_of_cell(center, sums, square_of_both, size_of_both,
                                                                     control.values, control.squares, r.stride)
-                                                         .energy
                                                    : 0;
     const uint32_t size = r.counts[split];
     block.once([&] { r.cursors[0] = 0; });
