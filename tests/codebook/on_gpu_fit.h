@@ -6,10 +6,10 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <utility>
 #include <vector>
 
 #include "plugins/codebook/gpu/fit_on_gpu.h"
-#include "plugins/codebook/published_fits.h"
 #include "resident_rig.h"
 #include "tests/gpu/on_gpu.h"
 
@@ -109,14 +109,10 @@ class FitRig {
   GivenFit given() const {
     GivenFit made;
     made.iterations = all_of<IterationRecord>(records_);
-    made.outcome = gpu::outcome_behind(made.iterations.data(), asked_.settings.iterations);
-    made.iterations.resize(all_of<uint64_t>(count_)[0]);
     made.labels = all_of<uint32_t>(labels_);
     made.codebook = all_of<Float16>(codebook_);
     made.deviations = all_of<Float16>(deviations_);
-    made.codebook.resize(size_t{made.outcome.anchors} * asked_.dimensions);
-    made.deviations.resize(made.codebook.size());
-    return made;
+    return cut(std::move(made), all_of<uint64_t>(count_)[0], asked_);
   }
 
   const Question<Element>& asked_;
@@ -125,15 +121,5 @@ class FitRig {
   gpu::FitCall call_;
   gpu::FitOnGpu fit_;
 };
-
-inline Question<Float16> published(const PublishedFit& fit) {
-  Question<Float16> asked;
-  asked.vectors = waves(fit.vectors, fit.dimensions);
-  asked.dimensions = fit.dimensions;
-  asked.settings.anchors = fit.anchors;
-  asked.settings.mean = fit.mean;
-  asked.settings.maintenance = fit.maintenance;
-  return asked;
-}
 
 } // namespace millrace::codebook

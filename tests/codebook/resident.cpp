@@ -4,6 +4,7 @@
 
 #include <array>
 #include <limits>
+#include <utility>
 
 #include "plugins/codebook/published_fits.h"
 #include "resident_checks.h"
@@ -120,32 +121,14 @@ GivenFit by_steps(const Question<Element>& asked) {
   HostEngine engine(r);
   gpu::fit_resident(engine, r, asked.settings, gpu::Reading<Element>{asked.vectors.data(), asked.metric, asked.bad},
                     asked.given.empty() ? nullptr : asked.given.data(), to);
-  made.outcome = gpu::outcome_behind(made.iterations.data(), asked.settings.iterations);
-  made.iterations.resize(count);
-  made.codebook.resize(size_t{made.outcome.anchors} * asked.dimensions);
-  made.deviations.resize(made.codebook.size());
-  return made;
+  return cut(std::move(made), count, asked);
 }
 
 template <class Element>
 void compare_random(uint64_t seed) {
   CAPTURE(seed);
   const Question<Element> asked = random_question<Element>(seed, 700, {1, 3, 8, 20, 127, 128});
-  CAPTURE(asked.count());
-  CAPTURE(asked.dimensions);
-  CAPTURE(asked.settings.anchors);
-  CAPTURE(static_cast<int>(asked.settings.start));
-  CAPTURE(static_cast<int>(asked.settings.mean));
-  CAPTURE(static_cast<int>(asked.settings.maintenance));
-  if (asked.settings.anchors == 0) return;
-  GivenFit expected;
-  try {
-    expected = by_host(asked);
-  } catch (const BadVectors&) { // all zeros have no direction
-    CHECK(by_steps(asked).outcome.fault != Fault::none);
-    return;
-  }
-  check_alike(by_steps(asked), expected);
+  compare(asked, 1, [&] { return by_steps(asked); });
 }
 
 TEST_CASE("the steps of resident fits give the host's fits, to the bit: random data and settings") {
@@ -167,13 +150,7 @@ TEST_CASE("a cell that was merged is split like any other, in the same upkeep") 
 TEST_CASE("the steps of resident fits give the published fits") {
   for (const PublishedFit& fit : kPublishedFits) {
     if (fit.is_large()) continue; // the GPU's test has those
-    Question<Float16> asked;
-    asked.vectors = waves(fit.vectors, fit.dimensions);
-    asked.dimensions = fit.dimensions;
-    asked.settings.anchors = fit.anchors;
-    asked.settings.mean = fit.mean;
-    asked.settings.maintenance = fit.maintenance;
-    const GivenFit made = by_steps(asked);
+    const GivenFit made = by_steps(published(fit));
     CHECK(made.iterations.size() == fit.iterations);
     CHECK(fingerprint_of(made.labels) == fit.labels);
     CHECK(fingerprint_of(made.codebook) == fit.codebook);

@@ -4,6 +4,7 @@
 #include <doctest/doctest.h>
 
 #include <cmath>
+#include <optional>
 #include <vector>
 
 #include "resident_rig.h"
@@ -34,6 +35,28 @@ inline void check_alike(const GivenFit& made, const GivenFit& expected) {
     CAPTURE(n);
     CHECK(is_alike(made.iterations[n], expected.iterations[n]));
   }
+}
+
+// Compares a random fit that was made by steps with the host's own; or sees that both refuse it.
+template <class Element, class Make>
+void compare(const Question<Element>& asked, uint32_t host_threads, Make&& make) {
+  CAPTURE(asked.count());
+  CAPTURE(asked.dimensions);
+  CAPTURE(asked.settings.anchors);
+  CAPTURE(static_cast<int>(asked.settings.start));
+  CAPTURE(static_cast<int>(asked.settings.mean));
+  CAPTURE(static_cast<int>(asked.settings.maintenance));
+  if (asked.settings.anchors == 0) return;
+  std::optional<GivenFit> expected;
+  try {
+    expected = by_host(asked, host_threads);
+  } catch (const BadVectors&) { // all zeros have no direction
+  }
+  const GivenFit made = make();
+  if (expected)
+    check_alike(made, *expected);
+  else
+    CHECK(made.outcome.fault != Fault::none);
 }
 
 } // namespace millrace::codebook

@@ -13,6 +13,7 @@
 
 #include "plugins/codebook/deviations.h"
 #include "plugins/codebook/gpu/resident_fit.h"
+#include "plugins/codebook/published_fits.h"
 #include "rig.h"
 
 namespace millrace::codebook {
@@ -37,6 +38,26 @@ struct Question {
   uint32_t count() const { return static_cast<uint32_t>(vectors.size() / dimensions); }
   gpu::Sizes sizes() const { return {count(), dimensions, settings.anchors, anchors_max(settings)}; }
 };
+
+inline Question<Float16> published(const PublishedFit& fit) {
+  Question<Float16> asked;
+  asked.vectors = waves(fit.vectors, fit.dimensions);
+  asked.dimensions = fit.dimensions;
+  asked.settings.anchors = fit.anchors;
+  asked.settings.mean = fit.mean;
+  asked.settings.maintenance = fit.maintenance;
+  return asked;
+}
+
+// A fit of which all outputs are still as large as they may become, cut to what there is.
+template <class Element>
+GivenFit cut(GivenFit whole, uint64_t iterations, const Question<Element>& asked) {
+  whole.outcome = gpu::outcome_after(whole.iterations.data(), asked.settings.iterations);
+  whole.iterations.resize(iterations);
+  whole.codebook.resize(size_t{whole.outcome.anchors} * asked.dimensions);
+  whole.deviations.resize(whole.codebook.size());
+  return whole;
+}
 
 // The host's own fit of it; the outcome has no fault.
 template <class Element>

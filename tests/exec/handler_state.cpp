@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "alike.h"
 #include "enqueuing_handlers.h"
 #include "observe/report.h"
 
@@ -230,16 +231,13 @@ const mr_plugin& starting_plugin() {
 }
 
 // The lines of the starts of a handler on that device, which gives numbers on to a sink.
-std::vector<std::string> told_on(const std::string& type, const std::string& device, const Params& params = {}) {
-  Pipeline pipeline;
+std::vector<std::string> told_on(const std::string& handler, const std::string& device, int64_t fail_at = -1) {
+  Pipeline pipeline = chain("w", {handler}, 9);
   pipeline.clock(graph::ClockMode::free, 0, 1, 1);
-  pipeline.add("source", "w.index", {{"count", "9"}}).device = "cpu";
-  graph::Handler& handler = pipeline.add("handler", type, params);
-  handler.device = device;
-  handler.on_error = graph::OnError::restart;
-  pipeline.add("sink", "t.sink", {{"log", "w"}});
-  pipeline.connect("source.out", "handler.in");
-  pipeline.connect("handler.out", "sink.in");
+  pipeline.graph.handlers[0].device = "cpu";
+  pipeline.graph.handlers[1].device = device;
+  pipeline.graph.handlers[1].on_error = graph::OnError::restart;
+  if (fail_at >= 0) pipeline.graph.handlers[1].params.push_back({"fail_at", std::to_string(fail_at), {}, {}});
   Setup setup;
   setup.more = &starting_plugin();
   setup.domains = {"cpu"};
@@ -257,8 +255,8 @@ TEST_CASE("4.14: a handler is told the device that it starts on, and again in a 
   for (const auto& [device, line] : {std::pair{"cpu", "cpu 0 cpu"}, std::pair{"sim:0", "sim 0 sim:0"},
                                      std::pair{"sim:1", "sim 1 sim:1"}, std::pair{"cuda:0", "cuda 0 cuda:0"}}) {
     CAPTURE(device);
-    CHECK(told_on("w.told", device) == Lines{line});
-    CHECK(told_on("w.told", device, {{"fail_at", "4"}}) == Lines{line, line});
+    CHECK(told_on("told", device) == Lines{line});
+    CHECK(told_on("told", device, 4) == Lines{line, line});
   }
 }
 
@@ -266,8 +264,8 @@ TEST_CASE(
     "4.14: a handler that is not told its device is started as before, also if its table ends in no such function") {
   for (const char* const device : {"cpu", "sim:0"}) {
     CAPTURE(device);
-    CHECK(told_on("w.plain", device) == Lines{"plain"});
-    CHECK(told_on("w.old", device) == Lines{"plain"});
+    CHECK(told_on("plain", device) == Lines{"plain"});
+    CHECK(told_on("old", device) == Lines{"plain"});
   }
 }
 

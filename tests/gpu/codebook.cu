@@ -2,8 +2,6 @@
 // unrolled.
 #include <doctest/doctest.h>
 
-#include <optional>
-
 #include "on_gpu_fit.h"
 #include "resident_checks.h"
 
@@ -34,25 +32,7 @@ void compare_random(uint64_t seed) {
   CAPTURE(seed);
   const uint32_t vectors_max = seed % 10 == 0 ? 20'000 : 1'500;
   const Question<Element> asked = random_question<Element>(seed, vectors_max, {1, 3, 127, 128, 1537});
-  CAPTURE(asked.count());
-  CAPTURE(asked.dimensions);
-  CAPTURE(asked.settings.anchors);
-  CAPTURE(static_cast<int>(asked.settings.start));
-  CAPTURE(static_cast<int>(asked.settings.mean));
-  CAPTURE(static_cast<int>(asked.settings.maintenance));
-  if (asked.settings.anchors == 0) return;
-  FitRig<Element> on_gpu(asked);
-  const Way way = static_cast<Way>(seed % 3);
-  std::optional<GivenFit> expected;
-  try {
-    expected = by_host(asked, 8);
-  } catch (const BadVectors&) { // all zeros have no direction
-  }
-  const GivenFit made = on_gpu.ask(way);
-  if (expected)
-    check_alike(made, *expected);
-  else
-    CHECK(made.outcome.fault != Fault::none);
+  compare(asked, 8, [&] { return FitRig<Element>(asked).ask(static_cast<Way>(seed % 3)); });
 }
 
 TEST_CASE("a GPU gives the host's fits, to the bit: 500 random ones") {
