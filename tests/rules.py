@@ -27,6 +27,7 @@ RULES = {
     "4.8": "a new plan while running", "4.9": "errors of a device", "4.10": "the simulated device",
     "4.11": "device time is measured by events", "4.12": "an absent list in a launch",
     "4.13": "a loop inside a tick", "4.14": "a handler starts on its device",
+    "4.15": "objects of the run", "4.16": "pages of handlers",
     "5.1": "facts, then pure passes", "5.2": "cutting segments", "5.3": "feasible first", "5.4": "then latency",
     "5.5": "search for a placement", "5.6": "price and reason of every step",
     "7.2": "a clock's home", "7.3": "stages and far paces", "7.4": "a parcel for each tick", "7.5": "joins by index", "7.6": "room of a crossing",

@@ -114,7 +114,7 @@ class ViewWindow final : public Handler {
     discards_ = true;
   }
 
-  Input<Image> video_{*this, "video", pixels({Pixel::gray8, Pixel::bgr8}), square_pixels, help("the pictures")};
+  Input<Image> video_{*this, "video", pixels({Pixel::gray8, Pixel::bgr8}), newest, square_pixels, help("the pictures")};
   Param<std::string> title_{*this, "title", "", "the window's title; empty: millrace"};
   Param<bool> pace_{*this, "pace", true, "shows each picture at its media time"};
   Param<std::string> closed_{*this, "closed", "end", "what follows when a person closes the window",

@@ -119,6 +119,7 @@ std::string port_words(const plugin::HandlerInfo& info, const Port& port, size_t
   if (!fields_of(port).empty()) add("of " + joined(fields_of(port)));
   if (port.optional())
     add(port.raw.flags & MR_PORT_IDLE_WITHOUT ? "optional, but nothing is done without it" : "optional");
+  if (port.raw.flags & MR_PORT_NEWEST) add("the newest, without holding anybody up");
   if (port.many()) add(fmt::format("a list of up to {}", port.raw.many_max));
   if (port.raw.keeps > 0) add(fmt::format("keeps {} past values", port.raw.keeps));
   if (port.raw.memory != MR_MEMORY_FOLLOWS) add("in " + memory_of(port) + " memory");
@@ -157,6 +158,8 @@ std::string param_words(const ParamInfo& param, size_t width) {
   if (!param.choices.empty()) words += ", one of " + joined(param.choices, "|");
   if (param.live()) words += ", live";
   if (!role_of(param).empty()) words += ", says the " + role_of(param);
+  if (param.owns()) words += ", owns the " + param.object;
+  if (param.joins()) words += ", joins the " + param.object;
   return words + (param.help.empty() ? "" : ": " + param.help) + "\n";
 }
 
@@ -171,6 +174,7 @@ ordered_json port_json(const plugin::HandlerInfo& info, const Port& port) {
   if (port.is_input()) {
     json["optional"] = port.optional();
     if (port.raw.flags & MR_PORT_IDLE_WITHOUT) json["idle_without"] = true;
+    if (port.raw.flags & MR_PORT_NEWEST) json["newest"] = true;
     json["list"] = port.many();
     if (port.many()) json["list_max"] = port.raw.many_max;
     if (port.raw.keeps > 0) json["keeps"] = port.raw.keeps;
@@ -194,6 +198,8 @@ ordered_json param_json(const ParamInfo& param) {
   json["choices"] = param.choices;
   json["live"] = param.live();
   if (!role_of(param).empty()) json["says"] = role_of(param);
+  if (param.owns()) json["owns"] = param.object;
+  if (param.joins()) json["joins"] = param.object;
   json["help"] = param.help;
   return json;
 }

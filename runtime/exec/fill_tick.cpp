@@ -81,6 +81,7 @@ Answer take_when_due(SourceState& source, const graph::Rational& rate, const mr_
 bool ask_for_next(PaceRun& pace, const mr_tick_info& info, uint64_t ordinal) {
   bool waiting = false, ask_again = false;
   for (SourceState& source : pace.clock->sources) {
+    if (source.follows) continue;
     if (source.by_time) {
       const bool silent = take_when_due(source, pace.clock->plan->rate, info, ordinal) == Answer::not_yet;
       waiting = waiting || silent;
@@ -96,6 +97,8 @@ bool ask_for_next(PaceRun& pace, const mr_tick_info& info, uint64_t ordinal) {
     if (source.ended) clear(source.value, Cause::end);
   }
   if (waiting) pace.due_ns.store(ask_again ? pace.run->now_ns() + kAskAgainNs : INT64_MAX, std::memory_order_relaxed);
+  for (SourceState& source : pace.clock->sources)
+    if (source.follows && !waiting) ask_at_beat(source, info, ordinal, {});
   return !waiting;
 }
 
@@ -256,6 +259,7 @@ bool sources_ended(const PaceRun& pace) {
   if (pace.clock->sources.empty()) return false;
   bool all = true;
   for (const SourceState& source : pace.clock->sources) {
+    if (source.follows) continue; // it ends with the others
     const bool over = source.ended && !source.has_next && !source.has_value;
     if (source.step->index == pace.clock->plan->driver && over) return true;
     all = all && over;

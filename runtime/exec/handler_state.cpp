@@ -5,6 +5,7 @@
 
 #include "device/device.h"
 #include "exec/body.h"
+#include "exec/holds.h"
 #include "exec/run_state.h"
 #include "observe/error_codes.h"
 #include "plan/domain.h"
@@ -82,12 +83,16 @@ mr_status start_handler(HandlerRun& step) {
   info.compute_minor = hardware.compute_minor;
   info.shared_bytes_max = hardware.shared_bytes_max;
   info.name = hardware.name.empty() ? own_name.c_str() : hardware.name.c_str();
-  return step.instance->start(info);
+  const mr_status status = step.instance->start(info);
+  if (status != MR_OK) step.run->holds->let_go(*step.instance);
+  return status;
 }
 
 mr_status stop_handler(HandlerRun& step) {
   if (step.on.device) step.on.device->enter_thread();
-  return step.instance->stop();
+  const mr_status status = step.instance->stop();
+  step.run->holds->let_go(*step.instance);
+  return status;
 }
 
 } // namespace millrace::exec

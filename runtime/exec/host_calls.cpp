@@ -5,6 +5,7 @@
 #include "exec/body.h"
 #include "exec/failure.h"
 #include "exec/firing.h"
+#include "exec/holds.h"
 #include "exec/items_run.h"
 #include "exec/pending.h"
 #include "exec/presence.h"
@@ -260,6 +261,38 @@ mr_status find_gpu(void* instance, mr_gpu* gpu) {
   return MR_OK;
 }
 
+constexpr const char* kNoRun = "share() and serve() belong to start() and to what follows it: there is no run yet";
+
+void* share(void* instance, const char* name, void* (*make)(void*), void (*drop)(void*), void* context) {
+  auto& handler = *static_cast<plugin::Instance*>(instance);
+  auto* const step = static_cast<HandlerRun*>(handler.in_run);
+  if (!step) {
+    handler.set_error(kNoRun);
+    return nullptr;
+  }
+  void* const object = step->run->holds->share(handler, name, make, drop, context);
+  if (!object) handler.set_error("an object that it shares could not be made");
+  return object;
+}
+
+mr_status serve(void* instance, const mr_site* site) {
+  auto& handler = *static_cast<plugin::Instance*>(instance);
+  auto* const step = static_cast<HandlerRun*>(handler.in_run);
+  if (!step) {
+    handler.set_error(kNoRun);
+    return MR_ERROR;
+  }
+  try {
+    step->run->holds->serve(handler, *site);
+    return MR_OK;
+  } catch (const Failure& failure) {
+    handler.set_error(format_code(failure.error().code) + ": " + failure.error().what);
+  } catch (const std::bad_alloc&) {
+    handler.set_error("there is no memory for its page");
+  }
+  return MR_ERROR;
+}
+
 // In a call for one item the sentence is that of the call.
 void fail_item(mr_tick* item, const char* sentence) {
   TickContext& context = context_of(item);
@@ -275,6 +308,8 @@ mr_host make_host() {
   host.fail = &fail;
   host.fail_as = &fail_as;
   host.find_gpu = &find_gpu;
+  host.share = &share;
+  host.serve = &serve;
   host.allocate = &allocate;
   host.modify = &modify;
   host.adopt = &adopt;

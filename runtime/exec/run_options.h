@@ -23,6 +23,8 @@ class Confine;
 
 namespace millrace::exec {
 
+class PageServer;
+
 // FailureRecord::index of a failure that concerns no tick in particular.
 inline constexpr uint64_t kWholeRun = UINT64_MAX;
 // A failure that ends a run (2.6): no handler is called on ticks of the clock that are later than the index.
@@ -72,6 +74,8 @@ struct RunOptions {
   std::function<int64_t(const std::string& handler, uint64_t index)> cost_ns;
   // The same for a call that takes so many items; null: cost_ns says it, for the number of the firing.
   std::function<int64_t(const std::string& handler, uint32_t items)> items_cost_ns;
+  // Serves the pages of handlers, and outlives the run. Null: a handler that has one cannot start.
+  PageServer* pages = nullptr;
   // True: infos that handlers gave while the plan was made go into the log and not to a terminal.
   bool quiet = false;
   // True: every call goes into the trace, and more calls are kept. False: only timed calls do, which are all calls of 2

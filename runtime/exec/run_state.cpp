@@ -13,6 +13,7 @@
 #include "exec/copy_step.h"
 #include "exec/firing.h"
 #include "exec/group.h"
+#include "exec/holds.h"
 #include "exec/pending.h"
 #include "exec/presence.h"
 #include "exec/region.h"
@@ -55,6 +56,7 @@ RunState::RunState(const plan::Plan& the_plan, const graph::Graph& the_graph, pl
       options(*own_options),
       devices(std::move(the_devices)),
       tap_points(std::make_unique<TapPoints>()),
+      holds(std::make_unique<Holds>(options.pages)),
       wakeup(the_plan.threads),
       begin_ns_(the_options.begin_ns) {
   const plan::Plan& plan = planned.plan;

@@ -36,6 +36,7 @@ namespace millrace::exec {
 
 struct FailureRecord;
 struct HandlerLife;
+class Holds;
 struct HandlerRun;
 struct RunOptions;
 struct TapPoints;
@@ -78,6 +79,7 @@ class RunState {
   std::byte* empty_record = nullptr; // pinned, all zero: the record of an empty value, for kernels; null: not needed
 
   const std::unique_ptr<TapPoints> tap_points; // any: outputs that somebody has tapped
+  const std::unique_ptr<Holds> holds;          // any
 
   // built. Names what touched a device's memory from the host, before the process ends (4.10).
   std::unique_ptr<device::AccessGuard> access_guard;

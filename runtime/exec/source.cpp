@@ -98,7 +98,8 @@ void SourceState::begin_anew(int64_t media_ns) {
 }
 
 void SourceState::take_facts(const mr_facts& facts, const plan::Clock& clock) {
-  rate = rate_of(facts);
+  follows = step->handler->facts.follows != 0;
+  rate = follows ? graph::Rational{0, 1} : rate_of(facts);
   due_times = DueTimes(rate, plan::rounding_ns(facts));
   by_time = clock.takes_what_is_due(facts);
   each_has_beat = has_beat_for_each(clock.rate, rate);

@@ -27,6 +27,7 @@ struct SourceState {
   std::vector<Slot> value, next;
   graph::Rational rate; // its own; numerator 0: none
   DueTimes due_times;
+  bool follows = false;       // it gives what it has by then, and no tick waits for it
   bool by_time = false;       // plan::Clock::takes_what_is_due
   bool each_has_beat = false; // has_beat_for_each: none of its values need be passed over
   uint64_t index = 0;         // values it has given; a source with a rate is told this as its tick's index

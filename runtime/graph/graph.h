@@ -22,6 +22,7 @@ struct Edge {
   std::string target, target_port; // port "" means the handler's only (or only required) input
   uint32_t target_index = 0;       // position in an input that takes a list
   Policy policy = Policy::sync;
+  bool has_policy = false;    // the pipeline says so; else the port that reads may have a policy of its own
   uint32_t lag = 0;           // latest: ticks
   uint32_t depth = 1;         // queue: values
   Full full = Full::block;    // queue

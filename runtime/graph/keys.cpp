@@ -294,12 +294,23 @@ const std::vector<Key<Batch>>& batch_keys() {
   return keys;
 }
 
+namespace {
+
+void set_policy(Edge& edge, const Setting& setting) {
+  edge.policy = as<Policy>(setting);
+  edge.has_policy = true;
+}
+std::string said_policy(const Edge& edge) {
+  const bool is_said = edge.has_policy || edge.policy != Policy::sync;
+  return is_said ? kPolicies[static_cast<size_t>(edge.policy)] : "";
+}
+
+} // namespace
+
 const std::vector<Key<Edge>>& edge_keys() {
   static const std::vector<Key<Edge>> keys = {
       {{"from", Takes::shape, "the handler, or handler.port, that the input comes from", "detect.boxes"}},
-      {{"policy", Takes::word, "which value a tick gets", "latest", 0, 0, kPolicies},
-       [](Edge& e, const Setting& s) { e.policy = as<Policy>(s); },
-       [](const Edge& e) { return word_unless(e.policy, Policy::sync, kPolicies); }},
+      {{"policy", Takes::word, "which value a tick gets", "latest", 0, 0, kPolicies}, &set_policy, &said_policy},
       {{"lag",
         Takes::whole,
         "with policy: latest within a clock, how many ticks old the value is at least",

@@ -113,8 +113,24 @@ void refuse_several_rates(const Draft& draft, const std::vector<uint32_t>& sourc
             "give each a clock of its own under clocks:, and say policy: latest where they meet"});
 }
 
+// The sources that choose the clock's mode and rate: all but those that follow the others, which have no rate of their
+// own then. Where all would follow, none does.
+std::vector<uint32_t> choosing(Draft& draft, const std::vector<uint32_t>& sources) {
+  std::vector<uint32_t> chosen = sources;
+  std::erase_if(chosen, [&](uint32_t h) { return draft.handlers[h].facts.follows != 0; });
+  for (const uint32_t h : sources) {
+    mr_facts& facts = draft.handlers[h].facts;
+    if (chosen.empty())
+      facts.follows = 0;
+    else if (facts.follows)
+      facts.rate_num = facts.live = 0;
+  }
+  return chosen.empty() ? sources : chosen;
+}
+
 // Sets the mode: as declared, else `source` if exactly one source has a rate, `realtime` if any is live, else `free`.
-void choose_mode(Draft& draft, uint32_t c, const std::vector<uint32_t>& sources) {
+void choose_mode(Draft& draft, uint32_t c, const std::vector<uint32_t>& all_sources) {
+  const std::vector<uint32_t> sources = choosing(draft, all_sources);
   Clock& clock = draft.plan.clocks[c];
   uint32_t rated = 0, live = 0, driver = kNone;
   for (const uint32_t h : sources) {

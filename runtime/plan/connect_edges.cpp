@@ -64,6 +64,7 @@ class ConnectEdges {
     const bool drops = declared.full != graph::Full::block;
     if (declared.policy == graph::Policy::queue && drops && !plan_.clocks[target_of(edge).clock].realtime())
       shown.note = edge.crosses_clocks ? "drops by media time" : "drop acts as block where the clock waits";
+    if (edge.has_ports_policy) shown.note = "the input's own policy" + (shown.note.empty() ? "" : ": " + shown.note);
     if (declared.gap > 0 && counted_by_[edge.target] == edge.target)
       shown.note = "gap: not needed, since nothing waits for the ticks of a gap";
     if (declared.policy == graph::Policy::align) shown.note = note_of_align(edge);

@@ -1,6 +1,7 @@
 // The plan while it is made: the passes share this and each fills its part. Private to runtime/plan.
 #pragma once
 
+#include <deque>
 #include <functional>
 #include <string>
 #include <string_view>
@@ -62,6 +63,7 @@ struct DraftEdge {
   uint32_t source = 0, target = 0;              // handlers
   uint32_t source_output = 0, target_input = 0; // flat
   bool crosses_clocks = false;
+  bool has_ports_policy = false; // `declared` has the policy of the reader's port (MR_PORT_NEWEST)
   // It carries the items of one stream into a group, or out of one, or from one to another: that stream, by its number
   // in its set, and the stream's clock. kNone: it carries none.
   uint32_t stream = kNone, stream_clock = kNone;
@@ -85,6 +87,7 @@ struct Draft {
   std::vector<graph::Clock> clocks{};     // as in the graph; one if it declares none
   std::vector<DraftHandler> handlers{};   // as in the graph
   std::vector<DraftEdge> edges{};         // as in the graph
+  std::deque<graph::Edge> own_policies{}; // edges that have the policy of their reader's port
   std::vector<uint32_t> homes{};          // by clock: its node
   std::vector<uint32_t> order{};          // handlers, in an order in which every edge without delay points forwards
   std::vector<uint32_t> handler_output{}; // [handler] → its first output in plan.outputs
@@ -135,6 +138,12 @@ void capture(Draft& draft);           // regions
 void lay_out(Draft& draft);           // windows, slots, rings, bytes
 void schedule(Plan& plan);            // workers
 
+// An edge for which the pipeline says nothing gets the policy of its reader's port. An edge of a list over streams and
+// one that carries items are read as their group reads them. For resolve().
+void use_ports_policy(Draft& draft, DraftEdge& edge, uint32_t port_flags);
+// Refuses a second owner of an object (MR0423), and a handler that joins an object without an owner on its node
+// (MR0424). Looks at nothing as long as some handlers' types are not known here. With `kept`, adds all such mistakes.
+void refuse_objects(const Draft& draft);
 // Adds a note for each handler that does nothing, because no input is connected that it is for (MR_PORT_IDLE_WITHOUT).
 void note_idle(Draft& draft);
 

@@ -309,6 +309,7 @@ void connect(Draft& draft, const std::vector<Ends>& ends) {
     if (!kinds_agree(from.raw.accepts, to.raw.accepts) && !target.is_refused &&
         !attempt(draft.kept, [&] { refuse_kinds(draft, edge, from, to); }))
       target.is_refused = true;
+    use_ports_policy(draft, edge, to.raw.flags);
     attempt(draft.kept, [&] { check_delay(*edge.declared, to); });
   }
 }
@@ -388,6 +389,7 @@ void resolve(Draft& draft) {
     attempt(draft.kept, [&] { check_concurrency(handler); });
   }
   connect(draft, ends);
+  refuse_objects(draft);
   attempt(draft.kept, [&] { find_groups(draft); });
   attempt(draft.kept, [&] {
     refuse_cycles(draft);

@@ -205,6 +205,8 @@ void check_port(const mr_declaration& declared, uint32_t index, const Subject& s
                       "that forwards or is written in place");
   subject.require(!(port.flags & MR_PORT_IDLE_WITHOUT) || (port.flags & MR_PORT_OPTIONAL),
                   who + " is idle_without, and not optional");
+  subject.require(!(port.flags & MR_PORT_NEWEST) || (input && !(port.flags & MR_PORT_MANY)),
+                  who + " takes the newest value: an input can, that is no list");
   const uint32_t relations = port.flags & (MR_PORT_FORWARDS | MR_PORT_IN_PLACE);
   if (input) {
     subject.require(relations == 0 && port.like < 0, who + " is related to another port: only outputs can be");
@@ -255,6 +257,10 @@ void check_param(const mr_declaration& declared, uint32_t index, const Subject& 
   subject.require(
       !(param.flags & MR_PARAM_THREADS) || (param.type == MR_PARAM_INT && param.default_value.as.integer == 0),
       who + " counts threads, and is no whole number whose default is 0");
+  const uint32_t of_object = param.flags & (MR_PARAM_OWNS | MR_PARAM_JOINS);
+  subject.require(of_object == 0 || (param.type == MR_PARAM_STRING && !text_of(param.object).empty() &&
+                                     of_object != (MR_PARAM_OWNS | MR_PARAM_JOINS)),
+                  who + " owns or joins an object: it is a string, does one of the two, and says the object's kind");
   if (param.flags & MR_PARAM_HAS_RANGE)
     subject.require(!text && param.type != MR_PARAM_BOOL && param.min <= param.max,
                     who + " has a range that holds nothing, or is no number");
@@ -284,7 +290,8 @@ HandlerInfo::Param copy_param(const mr_param& param) {
   HandlerInfo::Param copy{param.name, text_of(param.help), text_of(param.unit), text_of(param.default_value), {},
                           param};
   for (const char* const* choice = param.choices; choice && *choice; ++choice) copy.choices.emplace_back(*choice);
-  copy.raw.name = copy.raw.help = copy.raw.unit = nullptr;
+  copy.object = text_of(param.object);
+  copy.raw.name = copy.raw.help = copy.raw.unit = copy.raw.object = nullptr;
   copy.raw.choices = nullptr;
   if (param.type == MR_PARAM_STRING || param.type == MR_PARAM_JSON) copy.raw.default_value.as.text = nullptr;
   return copy;

@@ -48,8 +48,11 @@ struct HandlerInfo {
     std::string name, help, unit, default_text;
     std::vector<std::string> choices;
     mr_param raw{};
+    std::string object{}; // the kind of object that it owns or joins, as in "viewer"; "": none
     bool live() const { return raw.flags & MR_PARAM_LIVE; }
     bool required() const { return raw.flags & MR_PARAM_REQUIRED; }
+    bool owns() const { return raw.flags & MR_PARAM_OWNS; }
+    bool joins() const { return raw.flags & MR_PARAM_JOINS; }
   };
   std::vector<Port> ports; // in declaration order: the index is the ABI's
   std::vector<Param> params;

@@ -107,7 +107,8 @@ json param_json(const HandlerInfo::Param& param) {
           {"min", range_end(param.raw.min)},
           {"max", range_end(param.raw.max)},
           {"flags", param.raw.flags},
-          {"role", param.raw.role}};
+          {"role", param.raw.role},
+          {"object", param.object}};
 }
 
 HandlerInfo::Param param_from(const json& in) {
@@ -122,6 +123,7 @@ HandlerInfo::Param param_from(const json& in) {
   param.raw.max = read_range_end(in.at("max"), std::numeric_limits<double>::infinity());
   param.raw.flags = Whole{in.at("flags")};
   param.raw.role = Whole{in.at("role")};
+  param.object = in.at("object");
   return param;
 }
 
@@ -194,14 +196,14 @@ std::shared_ptr<const RecordType> read_record_type(const json& in) {
 }
 
 json to_json(const mr_facts& facts) {
-  static_assert(field_count<mr_facts>() == 11, "each field of mr_facts is written and read, but its size");
-  return {facts.live,        facts.rate_num, facts.rate_den, facts.tick_count, facts.cost_cpu_ns,
-          facts.cost_gpu_ns, facts.waits,    facts.time_num, facts.time_den,   facts.no_gpu_body};
+  static_assert(field_count<mr_facts>() == 12, "each field of mr_facts is written and read, but its size");
+  return {facts.live,  facts.rate_num, facts.rate_den, facts.tick_count,  facts.cost_cpu_ns, facts.cost_gpu_ns,
+          facts.waits, facts.time_num, facts.time_den, facts.no_gpu_body, facts.follows};
 }
 
 mr_facts read_facts(const json& in) {
   return {sizeof(mr_facts), Whole{in.at(0)}, Whole{in.at(1)}, Whole{in.at(2)}, Whole{in.at(3)}, Whole{in.at(4)},
-          Whole{in.at(5)},  Whole{in.at(6)}, Whole{in.at(9)}, Whole{in.at(7)}, Whole{in.at(8)}};
+          Whole{in.at(5)},  Whole{in.at(6)}, Whole{in.at(9)}, Whole{in.at(7)}, Whole{in.at(8)}, Whole{in.at(10)}};
 }
 
 json to_json(const HandlerInfo& info) {

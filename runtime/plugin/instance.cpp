@@ -317,6 +317,8 @@ mr_host basic_host() {
   };
   host.allocate_items = [](mr_tick* const*, uint32_t, uint32_t, const uint64_t*) -> mr_status { return MR_ERROR; };
   host.fail_item = [](mr_tick*, const char*) {};
+  host.share = [](void*, const char*, void* (*)(void*), void (*)(void*), void*) -> void* { return nullptr; };
+  host.serve = [](void*, const mr_site*) -> mr_status { return MR_ERROR; };
   host.now_ns = [](void* instance) -> int64_t {
     const Instance& handler = *static_cast<Instance*>(instance);
     if (handler.clock_ns) return handler.clock_ns();

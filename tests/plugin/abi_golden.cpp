@@ -133,6 +133,7 @@ std::string declaration_layout() {
   FIELD(mr_facts, waits);
   FIELD(mr_facts, time_num);
   FIELD(mr_facts, time_den);
+  FIELD(mr_facts, follows);
   STRUCT(mr_port);
   FIELD(mr_port, size);
   FIELD(mr_port, direction);
@@ -162,6 +163,7 @@ std::string declaration_layout() {
   FIELD(mr_param, choices);
   FIELD(mr_param, flags);
   FIELD(mr_param, role);
+  FIELD(mr_param, object);
   STRUCT(mr_declaration);
   FIELD(mr_declaration, size);
   FIELD(mr_declaration, traits);
@@ -221,6 +223,41 @@ std::string call_layout() {
   FIELD(mr_device_tick, index);
   FIELD(mr_device_tick, media_time_ns);
   FIELD(mr_device_tick, sequence);
+  return text;
+}
+
+std::string page_layout() {
+  std::string text;
+  STRUCT(mr_site_file);
+  FIELD(mr_site_file, name);
+  FIELD(mr_site_file, bytes);
+  FIELD(mr_site_file, size);
+  STRUCT(mr_message);
+  FIELD(mr_message, size);
+  FIELD(mr_message, is_text);
+  FIELD(mr_message, head);
+  FIELD(mr_message, body);
+  FIELD(mr_message, head_bytes);
+  FIELD(mr_message, body_bytes);
+  FIELD(mr_message, release);
+  FIELD(mr_message, context);
+  STRUCT(mr_peer);
+  FIELD(mr_peer, size);
+  FIELD(mr_peer, steers);
+  FIELD(mr_peer, number);
+  FIELD(mr_peer, send);
+  FIELD(mr_peer, end);
+  STRUCT(mr_site);
+  FIELD(mr_site, size);
+  FIELD(mr_site, file_count);
+  FIELD(mr_site, path);
+  FIELD(mr_site, title);
+  FIELD(mr_site, listen);
+  FIELD(mr_site, files);
+  FIELD(mr_site, context);
+  FIELD(mr_site, open);
+  FIELD(mr_site, take);
+  FIELD(mr_site, close);
   return text;
 }
 
@@ -358,6 +395,25 @@ std::string payload_constants() {
   return text;
 }
 
+std::string param_constants() {
+  std::string text;
+  CONSTANT(MR_PARAM_BOOL);
+  CONSTANT(MR_PARAM_INT);
+  CONSTANT(MR_PARAM_FLOAT);
+  CONSTANT(MR_PARAM_STRING);
+  CONSTANT(MR_PARAM_JSON);
+  CONSTANT(MR_PARAM_LIVE);
+  CONSTANT(MR_PARAM_REQUIRED);
+  CONSTANT(MR_PARAM_HAS_RANGE);
+  CONSTANT(MR_PARAM_READS_PATH);
+  CONSTANT(MR_PARAM_WRITES_PATH);
+  CONSTANT(MR_PARAM_IN_PIECES);
+  CONSTANT(MR_PARAM_CUTS_PATHS);
+  CONSTANT(MR_PARAM_OWNS);
+  CONSTANT(MR_PARAM_JOINS);
+  return text;
+}
+
 std::string other_constants() {
   std::string text;
   CONSTANT(MR_OK);
@@ -379,18 +435,7 @@ std::string other_constants() {
   CONSTANT(MR_PORT_SQUARE);
   CONSTANT(MR_PORT_DENSE);
   CONSTANT(MR_PORT_IDLE_WITHOUT);
-  CONSTANT(MR_PARAM_BOOL);
-  CONSTANT(MR_PARAM_INT);
-  CONSTANT(MR_PARAM_FLOAT);
-  CONSTANT(MR_PARAM_STRING);
-  CONSTANT(MR_PARAM_JSON);
-  CONSTANT(MR_PARAM_LIVE);
-  CONSTANT(MR_PARAM_REQUIRED);
-  CONSTANT(MR_PARAM_HAS_RANGE);
-  CONSTANT(MR_PARAM_READS_PATH);
-  CONSTANT(MR_PARAM_WRITES_PATH);
-  CONSTANT(MR_PARAM_IN_PIECES);
-  CONSTANT(MR_PARAM_CUTS_PATHS);
+  CONSTANT(MR_PORT_NEWEST);
   CONSTANT(MR_ROLE_NONE);
   CONSTANT(MR_ROLE_PIXELS);
   CONSTANT(MR_ROLE_MATRIX);
@@ -439,8 +484,8 @@ std::string other_constants() {
 }
 
 TEST_CASE("the plugin ABI is what abi_golden.txt says; whoever changes it raises MR_ABI_VERSION") {
-  const std::string actual = payload_layout() + format_layout() + declaration_layout() + call_layout() +
-                             table_layout() + payload_constants() + other_constants();
+  const std::string actual = payload_layout() + format_layout() + declaration_layout() + call_layout() + page_layout() +
+                             table_layout() + payload_constants() + param_constants() + other_constants();
   const std::string written = MILLRACE_BINARY_DIR "/abi_golden.actual.txt";
   std::ofstream(written) << actual;
   std::stringstream golden;

@@ -32,7 +32,7 @@
 extern "C" {
 #endif
 
-#define MR_ABI_VERSION 11u
+#define MR_ABI_VERSION 12u
 #define MR_PLUGIN_SYMBOL "millrace_plugin"
 #define MR_EXPORT __attribute__((visibility("default")))
 
@@ -245,6 +245,9 @@ typedef struct mr_facts {
   /* The unit of this source's times, in seconds: a container rounds the time of each value to a multiple of it, such as
      1/1000 s in Matroska. time_num 0: unknown, the times are right to the nanosecond. */
   int64_t time_num, time_den;
+  /* 1: the other sources of its clock choose the clock's mode and rate, and this one gives what it has by then. It
+   * chooses only where it is alone. */
+  uint32_t follows;
 } mr_facts;
 
 /* ---- declarations ------------------------------------------------------------------------------------- */
@@ -263,7 +266,10 @@ enum {
   MR_PORT_DENSE = 64u,
   /* input, with OPTIONAL: what the handler is for comes by it. If no such input is connected, the handler does nothing,
    * and the plan says so. */
-  MR_PORT_IDLE_WITHOUT = 128u
+  MR_PORT_IDLE_WITHOUT = 128u,
+  /* input: an edge for which the pipeline gives no policy is a queue of depth 1 that drops the oldest value, so that
+   * the reader gets the newest one and holds nobody up. */
+  MR_PORT_NEWEST = 256u
 };
 
 typedef struct mr_port {
@@ -298,7 +304,11 @@ enum {
   MR_PARAM_CUTS_PATHS = 128u, /* string: if it is not empty, the paths with IN_PIECES are written in pieces */
   /* int: how many threads compute one call, the caller among them; the handler's library starts the others. If the text
    * gives none, or 0, the plan sets a share of the threads that the run was given. */
-  MR_PARAM_THREADS = 256u
+  MR_PARAM_THREADS = 256u,
+  /* string: the name of an object of the run (mr_host.share), of the kind mr_param.object. One handler of a pipeline
+   * owns it, and others on the same node may join it: the plan refuses a second owner, and one that joins no owner. */
+  MR_PARAM_OWNS = 512u,
+  MR_PARAM_JOINS = 1024u
 };
 
 typedef struct mr_param_value {
@@ -333,7 +343,8 @@ typedef struct mr_param {
   double min, max;            /* with MR_PARAM_HAS_RANGE */
   const char* const* choices; /* ends with a null pointer; null: any text */
   uint32_t flags;
-  uint32_t role; /* MR_ROLE_* */
+  uint32_t role;      /* MR_ROLE_* */
+  const char* object; /* with MR_PARAM_OWNS or MR_PARAM_JOINS: the kind of object, as in "viewer"; else null */
 } mr_param;
 
 enum {
@@ -464,6 +475,53 @@ typedef struct mr_device_info {
   const char* name;                      /* "NVIDIA H200"; on cpu and simulated devices that of the domain */
 } mr_device_info;
 
+/* ---- pages of handlers ---------------------------------------------------------------------------------------- */
+
+/* A file of a handler's page. Lives until the handler's stop has returned, as all of an mr_site does. */
+typedef struct mr_site_file {
+  const char* name; /* "view.js"; "index.html" is the page itself */
+  const uint8_t* bytes;
+  uint64_t size;
+} mr_site_file;
+
+/* A message to a browser. The body is not copied: it stays readable until release is called, once, from any thread. */
+typedef struct mr_message {
+  uint32_t size;
+  uint32_t is_text; /* 1: UTF-8; else binary */
+  const uint8_t *head, *body;
+  uint64_t head_bytes, body_bytes; /* the head is copied, and comes first */
+  void (*release)(void* context);  /* null: the body is copied too */
+  void* context;
+} mr_message;
+
+/* A page that is open in a browser and was let in, as the runtime shows it to a handler. It is there from `open` until
+ * `close` of its mr_site has returned. Any thread may call its functions meanwhile; none of them waits. */
+typedef struct mr_peer mr_peer;
+struct mr_peer {
+  uint32_t size;
+  uint32_t steers; /* 1: its link lets it steer; else it watches */
+  uint64_t number; /* from 1, each once in a run */
+  void (*send)(mr_peer* peer, const mr_message* message);
+  /* Ends it, once what was sent before has gone out. The code is a WebSocket's: 1000, or 4000 to 4999. */
+  void (*end)(mr_peer* peer, uint32_t code, const char* reason);
+};
+
+/* A page of a handler: files, and a WebSocket beside them, "channel". The program's one server serves it, and lets in
+ * whoever has a token of the run. The functions are called by the thread of that server, one at a time, and must not
+ * wait. */
+typedef struct mr_site {
+  uint32_t size;
+  uint32_t file_count;
+  const char* path;   /* "view/main": letters, digits, '-', '_', '.' and '/' */
+  const char* title;  /* as links to the page are called: "main" */
+  const char* listen; /* "HOST:PORT": where the server is to listen; "": where it listens, or on the loopback */
+  const mr_site_file* files;
+  void* context;
+  void (*open)(void* context, mr_peer* peer);
+  void (*take)(void* context, mr_peer* peer, const uint8_t* bytes, uint64_t size, uint32_t is_text);
+  void (*close)(void* context, mr_peer* peer);
+} mr_site;
+
 /* The kinds of faults that have an error code of their own: the number is the code, so 906 is printed as MR0906. */
 enum {
   MR_FAULT_NONE = 0, /* the code of the function that failed */
@@ -531,6 +589,14 @@ struct mr_host {
   /* Fills in where the GPU body of this handler runs. It is the same from the call of start until stop has returned.
    * MR_ERROR if another body runs, or none; no sentence is set. A table may end before it, as with fail_as. */
   mr_status (*find_gpu)(void* instance, mr_gpu* gpu);
+  /* The object of this name that the handlers of one plugin share in one run; null, with the sentence set, outside
+   * start and what follows it. The first call makes it. Each handler that called holds it until its stop has returned,
+   * and after the last one it is dropped. make returns null if it fails. */
+  void* (*share)(void* instance, const char* name, void* (*make)(void* context), void (*drop)(void* object),
+                 void* context);
+  /* Serves a page from now on, until the handler's stop has returned. MR_ERROR, with the sentence set: another page has
+   * the path, the server cannot listen there, or the program has none. */
+  mr_status (*serve)(void* instance, const mr_site* site);
 };
 
 /* ---- a handler type and a plugin -------------------------------------------------------------------------- */

@@ -5,9 +5,12 @@
 #include <cstddef>
 #include <cstdint>
 #include <deque>
+#include <exception>
+#include <new>
 #include <optional>
 #include <stdexcept>
 #include <string>
+#include <typeinfo>
 #include <utility>
 #include <vector>
 
@@ -181,6 +184,31 @@ class Handler {
     const bool knows_gpus = host_->size > offsetof(mr_host, find_gpu) && host_->find_gpu;
     if (!knows_gpus || host_->find_gpu(context_, &found) != MR_OK) return std::nullopt;
     return GpuPlace{found.native_stream, found.scratch, declaration_.scratch_bytes, found.library};
+  }
+  // The object of this name and type that the handlers of this plugin share in this run. The first call makes it. It
+  // is there until stop() has returned in each handler that called, so start() asks for it anew. Throws what T's
+  // constructor throws, which must not share by itself.
+  template <class T>
+  T& share(const std::string& name) const {
+    std::exception_ptr failure;
+    const auto make = [](void* context) -> void* {
+      try {
+        return new T();
+      } catch (...) {
+        *static_cast<std::exception_ptr*>(context) = std::current_exception();
+        return nullptr;
+      }
+    };
+    const std::string key = std::string(typeid(T).name()) + " " + name;
+    void* const shared = host_->share(
+        context_, key.c_str(), make, [](void* object) { delete static_cast<T*>(object); }, &failure);
+    if (failure) std::rethrow_exception(failure);
+    if (!shared) throw std::bad_alloc(); // the runtime has said why
+    return *static_cast<T*>(shared);
+  }
+  // Serves a page from now on, until stop() has returned (mr_site says what that is). Throws if it cannot be served.
+  void serve(const mr_site& site) const {
+    if (host_->serve(context_, &site) != MR_OK) throw std::bad_alloc(); // the runtime has said why
   }
   int64_t now_ns() const { return host_->now_ns(context_); }
   void log(uint32_t level, const std::string& sentence) const { host_->log(context_, level, sentence.c_str()); }

@@ -36,6 +36,9 @@ struct Facts {
   }
   // The source cannot be slowed: a camera.
   void live() { raw->live = 1; }
+  // The other sources of its clock choose the clock's mode and rate, and this one gives what it has by then. It chooses
+  // only where it is alone: what a person does with a mouse does not make a film's clock a realtime one.
+  void follows() { raw->follows = 1; }
   // With these parameters there is no GPU body.
   void no_gpu_body() { raw->no_gpu_body = 1; }
   // Calls of this source wait for something outside, such as the writer of a pipe. So it gets a thread of its own.

@@ -17,6 +17,7 @@ inline void apply(PortData& p, MayRepeat) { p.port.flags |= MR_PORT_REPEATS; }
 inline void apply(PortData& p, Dense) { p.port.flags |= MR_PORT_DENSE; }
 inline void apply(PortData& p, Optional) { p.port.flags |= MR_PORT_OPTIONAL; }
 inline void apply(PortData& p, IdleWithout) { p.port.flags |= MR_PORT_IDLE_WITHOUT; }
+inline void apply(PortData& p, Newest) { p.port.flags |= MR_PORT_NEWEST; }
 inline void apply(PortData& p, OnCpu) { p.port.memory = MR_MEMORY_CPU; }
 inline void apply(PortData& p, OnGpu) { p.port.memory = MR_MEMORY_GPU; }
 inline void apply(PortData& p, Keeps k) { p.port.keeps = k.count; }
@@ -57,8 +58,8 @@ PortData make_port(uint32_t direction, const char* name, const Options&... optio
 
 // ---- ports -------------------------------------------------------------------------------------------------
 
-// An input that carries at most one value a tick. Options: optional, keeps(k), pixels({…}), dtypes<…>(), rank(n),
-// on_cpu, on_gpu, help("…").
+// An input that carries at most one value a tick. Options: optional, newest, keeps(k), pixels({…}), dtypes<…>(),
+// rank(n), on_cpu, on_gpu, help("…").
 template <class T>
 class Input {
   static_assert(Payload<T>, "a port carries Image, Tensor, Packet, Records<T>, Object<T> or Any");

@@ -29,6 +29,11 @@ inline constexpr Optional optional{};
 struct IdleWithout {};
 inline constexpr IdleWithout idle_without{};
 
+// The input takes the newest value and holds nobody up: where the pipeline gives its edge no policy, that is a queue of
+// depth 1 that drops the oldest.
+struct Newest {};
+inline constexpr Newest newest{};
+
 // The parameter may change between two ticks of a run.
 struct Live {};
 inline constexpr Live live{};
@@ -126,6 +131,18 @@ inline constexpr CutsPaths cuts_paths{};
 // The default is 0: then the plan sets a share of the threads that the run was given.
 struct CountsThreads {};
 inline constexpr CountsThreads counts_threads{};
+
+// The parameter names an object of the run (Handler::share): this handler is the one that owns it, or it joins the
+// owner, which is on the same node. The plan refuses a second owner of a name, and a handler that joins none. `kind`
+// says what such objects are, as in "viewer".
+struct Owns {
+  const char* kind;
+};
+inline Owns owns(const char* kind) { return {kind}; }
+struct Joins {
+  const char* kind;
+};
+inline Joins joins(const char* kind) { return {kind}; }
 
 // The parameter is a number of seconds (a double). Its text may have a unit: 500ms, 5s, 10min, 2h.
 struct Seconds {};

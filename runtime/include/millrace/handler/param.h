@@ -106,6 +106,14 @@ class Param {
   static void apply(detail::ParamData& data, CountsThreads) requires std::same_as<V, int64_t> {
     data.param.flags |= MR_PARAM_THREADS;
   }
+  static void apply(detail::ParamData& data, Owns o) requires std::same_as<V, std::string> {
+    data.param.flags |= MR_PARAM_OWNS;
+    data.param.object = o.kind;
+  }
+  static void apply(detail::ParamData& data, Joins j) requires std::same_as<V, std::string> {
+    data.param.flags |= MR_PARAM_JOINS;
+    data.param.object = j.kind;
+  }
   static void apply(detail::ParamData& data, Seconds) requires std::same_as<V, double> {
     data.param.flags |= MR_PARAM_DURATION;
     data.param.unit = "s";

@@ -123,6 +123,19 @@ inline void TableTest::count(void* instance, const char* name, int64_t add) {
   test.counts_[name] += add;
 }
 
+inline void* TableTest::share(void* instance, const char* name, void* (*make)(void*), void (*drop)(void*),
+                              void* context) {
+  std::shared_ptr<void>& object = (*static_cast<TableTest*>(instance)->shared_)[name];
+  if (!object)
+    if (void* const made = make(context)) object = std::shared_ptr<void>(made, drop);
+  return object.get();
+}
+
+inline mr_status TableTest::serve(void* instance, const mr_site* site) {
+  static_cast<TableTest*>(instance)->site_ = site;
+  return MR_OK;
+}
+
 } // namespace testing
 } // namespace v1
 } // namespace millrace

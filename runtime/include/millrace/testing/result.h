@@ -1,4 +1,4 @@
-// The result of one firing of a handler under test.
+// The result of one firing of a handler under test, its settings and what it logs.
 #pragma once
 
 #include <cstdint>
@@ -14,6 +14,17 @@
 namespace millrace {
 inline namespace v1 {
 namespace testing {
+
+// A parameter as the pipeline file would give it.
+struct Setting {
+  std::string name, text;
+};
+
+// A line that the handler logged.
+struct LogLine {
+  uint32_t level;
+  std::string sentence;
+};
 
 // One settled firing. Values stay alive as long as the result or a copy of them.
 class Result {

@@ -24,17 +24,6 @@ namespace millrace {
 inline namespace v1 {
 namespace testing {
 
-// A parameter as the pipeline file would give it.
-struct Setting {
-  std::string name, text;
-};
-
-// A line that the handler logged.
-struct LogLine {
-  uint32_t level;
-  std::string sentence;
-};
-
 // Drives the handler of a C table. HandlerTest<H> in testing.h drives a class.
 class TableTest {
  public:
@@ -42,7 +31,7 @@ class TableTest {
   explicit TableTest(const mr_handler_type& type, std::initializer_list<Setting> settings = {}) : type_(type) {
     host_ = {sizeof(mr_host), MR_ABI_VERSION, &allocate, &modify, &adopt,         &defer,     &publish,
              &fail,           &log,           &now,      &borrow, &give_borrowed, &give_back, &count,
-             &allocate_items, &fail_item,     &fail_as,  nullptr};
+             &allocate_items, &fail_item,     &fail_as,  nullptr, &share,         &serve};
     const bool created = type_.create(&host_, this, &self_, &declaration_) == MR_OK;
     if (!created) throw std::runtime_error(error().empty() ? "the constructor failed" : error());
     entries_.resize(declaration_->port_count);
@@ -99,6 +88,11 @@ class TableTest {
   void set_deadline_ns(int64_t deadline) { deadline_ns_ = deadline; }
   // The index of the next tick; those after it follow.
   void set_index(uint64_t index) { index_ = index; }
+  // From now on the handler shares objects with that of the other test, as two handlers of one run do. The objects are
+  // there as long as one of the tests is.
+  void join(TableTest& other) { shared_ = other.shared_; }
+  // The page that the handler serves; null: none. A test calls its functions as a server would.
+  const mr_site* site() const { return site_; }
   // The device that the handler is told when it starts; the host by default. `name` outlives the test. The CPU body
   // runs in any case.
   void start_on(const DeviceInfo& device);
@@ -143,7 +137,9 @@ class TableTest {
   mr_status stop() {
     if (!started_) return MR_OK;
     started_ = false;
-    return call(type_.stop);
+    const mr_status status = call(type_.stop);
+    site_ = nullptr;
+    return status;
   }
   // Stops, resets and starts the handler, as the runtime does after a failure under `on_error: restart`. The handler is
   // neither probed nor configured again.
@@ -260,11 +256,16 @@ class TableTest {
   static mr_status give_borrowed(mr_tick* tick, uint32_t output, uint64_t token);
   static void give_back(void* instance, uint32_t, uint64_t token);
   static void count(void* instance, const char* name, int64_t add);
+  static void* share(void* instance, const char* name, void* (*make)(void*), void (*drop)(void*), void* context);
+  static mr_status serve(void* instance, const mr_site* site);
 
   mr_handler_type type_;
   mr_host host_{};
   void* self_ = nullptr;
   const mr_declaration* declaration_ = nullptr;
+  const mr_site* site_ = nullptr;
+  using Shared = std::map<std::string, std::shared_ptr<void>>;
+  std::shared_ptr<Shared> shared_ = std::make_shared<Shared>();
   std::vector<Entry> entries_; // by port
   uint32_t input_count_ = 0, output_count_ = 0, dims_ = MR_DIM_FIXED;
   std::vector<mr_format> output_formats_;
