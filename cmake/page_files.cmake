@@ -1,6 +1,9 @@
 # Writes the files of a folder into a C++ source, so that the program serves them without a file of its own beside it.
 #
-# usage: cmake -DFOLDER=runtime/serve/page -DOUT=page_bytes.cpp -P page_files.cmake
+# HEADER declares `std::span<const PageFile> page_files()` in NAMESPACE.
+#
+# usage: cmake -DFOLDER=runtime/serve/page -DHEADER=serve/page_files.h -DNAMESPACE=millrace::serve -DOUT=page_bytes.cpp
+#              -P page_files.cmake
 file(GLOB files ${FOLDER}/*)
 list(SORT files)
 set(arrays "")
@@ -15,7 +18,7 @@ foreach(file ${files})
   math(EXPR number "${number} + 1")
 endforeach()
 file(WRITE ${OUT}
-     "// The files of runtime/serve/page, written by cmake/page_files.cmake.\n"
-     "#include \"serve/page_files.h\"\n\n"
-     "namespace millrace::serve {\n\nnamespace {\n${arrays}\nconst PageFile kPageFiles[] = {\n${table}};\n\n} // namespace\n\n"
-     "std::span<const PageFile> page_files() { return kPageFiles; }\n\n} // namespace millrace::serve\n")
+     "// The files of a page, written by cmake/page_files.cmake.\n"
+     "#include \"${HEADER}\"\n\n"
+     "namespace ${NAMESPACE} {\n\nnamespace {\n${arrays}\nconst PageFile kPageFiles[] = {\n${table}};\n\n} // namespace\n\n"
+     "std::span<const PageFile> page_files() { return kPageFiles; }\n\n} // namespace ${NAMESPACE}\n")

@@ -207,15 +207,18 @@ class LiveRun {
                           {"it goes with --web or --web-listen"},
                           "",
                           "--web --web-host " + command_.web_hosts[0]});
-    if (!command_.web.empty()) web_.emplace(serve::WebOptions{command_.web, command_.web_hosts});
+    web_.emplace(
+        serve::WebOptions{command_.web, command_.web_hosts,
+                          [this](const serve::HandlerPage& page, const std::string& link,
+                                 const std::string& watch_link) { print_links(page.title, link, watch_link); }});
   }
 
   // Lets other processes of this user, and pages, watch and steer the run from now on.
   void open_control() {
-    if (command_.control == "off" && !web_) return;
+    if (command_.control == "off" && command_.web.empty()) return;
     control_ = std::make_unique<serve::Control>(steered_run());
     if (command_.control != "off") open_socket();
-    if (web_) open_pages();
+    if (!command_.web.empty()) open_pages();
   }
 
   std::string web_metrics() const { return web_ ? web_metrics_text(web_->refusals()) : ""; }
@@ -379,6 +382,7 @@ class LiveRun {
     options.on_progress = [this](const exec::Progress& now) { progress_.show(now); };
     options.log = &log_;
     options.on_hang = [this](const Error& error) { end_hung(error); };
+    options.pages = &*web_;
     return options;
   }
 
@@ -472,9 +476,13 @@ class LiveRun {
 
   void open_pages() {
     web_->serve(*control_);
-    // The terminal alone has the links, and the log has not: with the first one anybody may steer the run.
-    progress_.message_with_secret("page: " + web_->link());
-    progress_.message_with_secret("to watch alone: " + web_->watch_link());
+    print_links("page", web_->link(), web_->watch_link());
+  }
+
+  // The terminal alone has the links, and the log has not: with the first one anybody may steer the run.
+  void print_links(const std::string& page, const std::string& link, const std::string& watch_link) {
+    progress_.message_with_secret(page + ": " + link);
+    progress_.message_with_secret("to watch alone: " + watch_link);
     if (!web_->is_on_loopback())
       progress_.message(
           "warning: the page is plain HTTP: on the way its token can be read, and with it the run can be "
@@ -525,8 +533,8 @@ class LiveRun {
     std::string types;
     for (const plugin::HandlerInfo& info : plan.types)
       types += fmt::format("{}\"{}\": {}", types.empty() ? "" : ", ", info.type, declaration_json(info));
-    return fmt::format("{{\"plan\": {}, \"types\": {{{}}}, \"picture\": {}}}", plan::print_json(plan), types,
-                       serve::picture_json(plan::picture_of(plan)));
+    return fmt::format("{{\"plan\": {}, \"types\": {{{}}}, \"picture\": {}, \"pages\": {}}}", plan::print_json(plan),
+                       types, serve::picture_json(plan::picture_of(plan)), serve::pages_json(web_->pages()));
   }
 
   // `composition`: that of the run; null if there is none any more.

@@ -61,11 +61,11 @@ void Connection::read(error_code failed) {
   }
   const Request& request = parser_.get();
   const std::optional<Reply> refused = refusal(request);
-  const bool opens = !room_->site.channel_path.empty() && path_of(request) == room_->site.channel_path;
-  if (!refused && opens && beast::websocket::is_upgrade(request)) {
+  const auto opens = [&] { return room_->site.has_channel && room_->site.has_channel(path_of(request)); };
+  if (!refused && beast::websocket::is_upgrade(request) && opens()) {
     const auto socket = std::make_shared<WebSocket>(std::move(stream_), room_);
     room_->open.push_back(socket);
-    return socket->begin(request);
+    return socket->begin(request, path_of(request));
   }
   write(refused ? *refused : reply_to(request), request.method() != verb::head);
 }

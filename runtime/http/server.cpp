@@ -61,6 +61,11 @@ class Server::Listener {
 
   bool is_on_loopback() const { return endpoint_.address().is_loopback(); }
 
+  bool listens_at(const std::string& address) const {
+    const Tcp::endpoint asked = endpoint_of({listen_.option, address});
+    return asked.address() == endpoint_.address() && (asked.port() == 0 || asked.port() == endpoint_.port());
+  }
+
   void serve(Site site) {
     room_ = std::make_shared<Room>(std::move(site), hosts_, listen_, limits_, refused_);
     room_->context = context_;
@@ -154,6 +159,7 @@ Server::Server(const Listen& listen, const Limits& limits) : listener_(std::make
 Server::~Server() = default;
 std::string Server::url() const { return listener_->url(); }
 bool Server::is_on_loopback() const { return listener_->is_on_loopback(); }
+bool Server::listens_at(const std::string& address) const { return listener_->listens_at(address); }
 void Server::serve(Site site) { listener_->serve(std::move(site)); }
 void Server::stop(std::string_view reason) { listener_->stop(reason); }
 Refusals Server::refusals() const { return listener_->refusals(); }

@@ -41,12 +41,21 @@ struct Reply {
   std::string type = "text/plain; charset=utf-8";
 };
 
+// Bytes that several peers get and that are not copied for each. `owner` keeps them until they were sent.
+struct SharedBytes {
+  std::shared_ptr<const void> owner{};
+  const uint8_t* bytes = nullptr;
+  size_t size = 0;
+};
+
 // The other end of a WebSocket. All but then() is called by the server's thread.
 class Peer {
  public:
   virtual ~Peer() = default;
   virtual void send(std::string message) = 0; // as text
-  virtual void send_bytes(std::string message) = 0;
+  // One binary message: the head, and then the body.
+  virtual void send_bytes(std::string head, SharedBytes body) = 0;
+  void send_bytes(std::string message) { send_bytes(std::move(message), {}); }
   // Once all that waits was sent. What comes meanwhile is not read. The peer gets 123 bytes of the reason.
   virtual void close(uint16_t code, std::string_view reason) = 0;
   // A function for any thread, also one that must not wait: the server's thread does `what` soon, if the peer is still
@@ -59,8 +68,10 @@ class Peer {
 class Channel {
  public:
   virtual ~Channel() = default;
-  // A message of text has come.
+  // A message has come.
   virtual void take(std::string_view message) = 0;
+  // The same for one that is not text.
+  virtual void take_bytes(std::string_view message) { take(message); }
   // When there is something to say without a question, by the steady clock; INT64_MAX: not as things are. It is asked
   // after each call, and when the peer has read all.
   virtual int64_t due_ms() const = 0;
@@ -72,9 +83,10 @@ struct Site {
   // Answers GET and HEAD of a path.
   std::function<Reply(const std::string& path)> get;
   std::vector<std::pair<std::string, std::string>> headers{}; // each answer has them
-  // WebSockets are opened at this path; "": there are none. The peer outlives its channel.
-  std::string channel_path{};
-  std::function<std::unique_ptr<Channel>(Peer&)> open{};
+  // True if WebSockets are opened at this path. Null: nowhere.
+  std::function<bool(const std::string& path)> has_channel{};
+  // Opens one. Null: there is none at this path any more. The peer outlives its channel.
+  std::function<std::unique_ptr<Channel>(const std::string& path, Peer&)> open{};
 };
 
 // Requests and connections that were refused.
@@ -94,6 +106,8 @@ class Server {
   // "http://127.0.0.1:9090", also if it listens on all addresses.
   std::string url() const;
   bool is_on_loopback() const;
+  // True if it listens where `address` says. Throws Failure as the constructor does.
+  bool listens_at(const std::string& address) const;
   // The server's thread calls the site until stop(). Throws Failure, MR0612, if there is no thread.
   void serve(Site site);
   // Ends all connections. WebSockets are told 1001 and `reason`, as far as their peers take it within a second.

@@ -4,6 +4,7 @@
 #include <utility> // first: Asio 1.74 uses std::exchange without including this
 
 #include <algorithm>
+#include <array>
 #include <boost/asio/buffer.hpp>
 #include <boost/asio/post.hpp>
 #include <chrono>
@@ -39,8 +40,8 @@ WebSocket::WebSocket(beast::tcp_stream stream, std::shared_ptr<Room> room)
   stream_.auto_fragment(false);
 }
 
-void WebSocket::begin(const Request& request) {
-  stream_.async_accept(request, [self = shared_from_this()](error_code failed) {
+void WebSocket::begin(const Request& request, const std::string& path) {
+  stream_.async_accept(request, [self = shared_from_this(), path](error_code failed) {
     if (failed || self->is_gone_) return;
     self->timer_.expires_after(kFirstMessageWithin);
     self->timer_.async_wait([weak = self->weak_from_this()](error_code stopped) {
@@ -49,7 +50,8 @@ void WebSocket::begin(const Request& request) {
       ++still->room_->refused.silent;
       still->drop();
     });
-    self->channel_ = self->room_->site.open(*self);
+    self->channel_ = self->room_->site.open(path, *self);
+    if (!self->channel_) return self->drop();
     self->read();
     self->go_on();
   });
@@ -89,7 +91,7 @@ Peer::Then WebSocket::then() {
 
 void WebSocket::put(Message message) {
   if (closes_ || is_gone_) return;
-  waiting_bytes_ += message.bytes.size();
+  waiting_bytes_ += message.size();
   waiting_.push_back(std::move(message));
 }
 
@@ -107,7 +109,8 @@ void WebSocket::read() {
     self->has_said_ = true;
     if (!self->closes_) {
       self->is_called_ = true;
-      self->channel_->take({static_cast<const char*>(self->buffer_.data().data()), self->buffer_.size()});
+      const std::string_view message(static_cast<const char*>(self->buffer_.data().data()), self->buffer_.size());
+      self->stream_.got_text() ? self->channel_->take(message) : self->channel_->take_bytes(message);
       self->is_called_ = false;
     }
     self->buffer_.consume(self->buffer_.size());
@@ -120,10 +123,12 @@ void WebSocket::write() {
   writes_ = true;
   const Message& message = waiting_.front();
   stream_.binary(message.is_binary);
-  stream_.async_write(boost::asio::buffer(message.bytes), [self = shared_from_this()](error_code failed, size_t) {
+  const std::array<boost::asio::const_buffer, 2> parts = {boost::asio::buffer(message.head),
+                                                          boost::asio::buffer(message.body.bytes, message.body.size)};
+  stream_.async_write(parts, [self = shared_from_this()](error_code failed, size_t) {
     self->writes_ = false;
     if (failed) return self->drop();
-    self->waiting_bytes_ -= self->waiting_.front().bytes.size();
+    self->waiting_bytes_ -= self->waiting_.front().size();
     self->waiting_.pop_front();
     self->go_on();
   });

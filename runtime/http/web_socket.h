@@ -19,21 +19,24 @@ namespace millrace::http {
 class WebSocket : public Open, public Peer, public std::enable_shared_from_this<WebSocket> {
  public:
   WebSocket(boost::beast::tcp_stream stream, std::shared_ptr<Room> room);
-  void begin(const Request& request);
+  void begin(const Request& request, const std::string& path);
 
   bool makes_way() const override { return !has_said_ || closes_; }
   void drop() override;
   void leave(std::string_view reason) override;
 
-  void send(std::string message) override { put({std::move(message), false}); }
-  void send_bytes(std::string message) override { put({std::move(message), true}); }
+  using Peer::send_bytes;
+  void send(std::string message) override { put({std::move(message), {}, false}); }
+  void send_bytes(std::string head, SharedBytes body) override { put({std::move(head), std::move(body), true}); }
   void close(uint16_t code, std::string_view reason) override;
   Then then() override;
 
  private:
   struct Message {
-    std::string bytes;
+    std::string head;
+    SharedBytes body;
     bool is_binary;
+    size_t size() const { return head.size() + body.size; }
   };
   void put(Message message);
   void read();

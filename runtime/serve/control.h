@@ -3,8 +3,8 @@
 //
 //   hello {protocol, role, name}   the version of the program, the pipeline, and the role that is granted: watch or
 //                            steer. `name` is how others are told of this client
-//   describe                 the plan, as `millrace plan --json` prints it, and its types, as `millrace inspect --json`
-//                            does, without offers, manual and example
+//   describe                 the plan, as `millrace plan --json` prints it, its types, as `millrace inspect --json`
+//                            does, without offers, manual and example, and the pages of handlers
 //   get {handler}            the parameters of all handlers of this process or of one, with their values now
 //   subscribe {topics, hz}   events from now on (events.h), hz times a second at most; no topics: no more of them
 //   tap {output, width, hz}  what an output holds, from now on (taps.h); untap {tap} ends that, and ack {tap} asks for

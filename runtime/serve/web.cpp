@@ -5,6 +5,8 @@
 
 #include <algorithm>
 #include <array>
+#include <atomic>
+#include <mutex>
 #include <utility>
 
 #include "http/server.h"
@@ -19,6 +21,7 @@ namespace {
 
 // Browsers open up to six connections for a page's files, beside the one that stays.
 constexpr uint32_t kConnectionsMax = 64;
+constexpr const char* kControlPath = "/control"; // the WebSocket of the page of the run
 
 // Nothing runs or is loaded that this server has not given, and no other page may show or read it.
 const std::vector<std::pair<std::string, std::string>> kHeaders = {
@@ -64,39 +67,102 @@ std::string_view content_type(std::string_view name) {
 
 class Web::Site {
  public:
-  explicit Site(const WebOptions& options)
-      : server_({"--web-listen", options.address, options.names, "--web-host"}, {kConnectionsMax}) {
+  explicit Site(WebOptions options) : options_(std::move(options)) {
     pages_.steer_token = new_token();
     pages_.watch_token = new_token();
+    if (!options_.address.empty()) listen("--web-listen", options_.address);
   }
 
-  std::string link(const std::string& token) const { return server_.url() + "/#token=" + token; }
-  const Pages& pages() const { return pages_; }
-  bool is_on_loopback() const { return server_.is_on_loopback(); }
+  std::string link(const std::string& path, bool steers) const {
+    return server()->url() + path + "#token=" + (steers ? pages_.steer_token : pages_.watch_token + "&role=watch");
+  }
+  bool is_on_loopback() const { return !server() || server()->is_on_loopback(); }
+  std::vector<HandlerPage> pages() const { return handlers_.all(); }
 
   void serve(Control& control) {
-    http::Site site;
-    site.get = file_at;
-    site.headers = kHeaders;
-    site.channel_path = "/control";
-    site.open = [this, &control](http::Peer& peer) { return std::make_unique<PageChannel>(pages_, control, peer); };
-    server_.serve(std::move(site));
+    control_ = &control;
+    begin();
   }
-  void stop() { server_.stop(format_code(code::run_is_over) + ": the run is over"); }
 
-  WebRefusals refusals() const { return {server_.refusals(), pages_.wrong_tokens, pages_.without_place}; }
+  std::shared_ptr<void> serve(const mr_site& site) {
+    const std::string wanted = site.listen;
+    {
+      const std::lock_guard lock(mutex_);
+      if (!server_) {
+        listen("listen:", wanted.empty() ? kWebAddress : wanted);
+      } else if (!wanted.empty() && !server_->listens_at(wanted)) {
+        throw Failure(code::page_not_served, "it is to listen at " + wanted +
+                                                 ", and the one server of this program is at " + server_->url() +
+                                                 " already");
+      }
+    }
+    std::shared_ptr<void> page = handlers_.add(site);
+    begin();
+    const HandlerPage added = {site.title, std::string("/") + site.path + "/"};
+    if (options_.on_page) options_.on_page(added, link(added.path, true), link(added.path, false));
+    return page;
+  }
+
+  void stop() {
+    if (http::Server* const listening = server()) listening->stop(format_code(code::run_is_over) + ": the run is over");
+  }
+
+  WebRefusals refusals() const {
+    const http::Server* const listening = server();
+    return {listening ? listening->refusals() : http::Refusals(), pages_.wrong_tokens, pages_.without_place};
+  }
 
  private:
+  http::Server* server() const {
+    const std::lock_guard lock(mutex_);
+    return server_.get();
+  }
+  void listen(const char* option, const std::string& address) {
+    server_ = std::make_unique<http::Server>(http::Listen{option, address, options_.names, "--web-host"},
+                                             http::Limits{kConnectionsMax});
+  }
+
+  // The server's thread begins with the first page.
+  void begin() {
+    const std::lock_guard lock(mutex_);
+    if (std::exchange(serves_, true)) return;
+    http::Site site;
+    site.get = [this](const std::string& path) { return reply_to(path); };
+    site.headers = kHeaders;
+    site.has_channel = [this](const std::string& path) {
+      return path == kControlPath ? control_ != nullptr : handlers_.has_channel(path);
+    };
+    site.open = [this](const std::string& path, http::Peer& peer) -> std::unique_ptr<http::Channel> {
+      if (path == kControlPath) return std::make_unique<PageChannel>(pages_, *control_, peer);
+      return handlers_.open(path, peer);
+    };
+    server_->serve(std::move(site));
+  }
+
+  http::Reply reply_to(const std::string& path) const {
+    http::Reply of_handler = handlers_.file_at(path);
+    if (of_handler.status == 200) return of_handler;
+    if (control_) return file_at(path);
+    return {404, "there is no such page; `millrace run --web` has one of the whole run\n"};
+  }
+
+  const WebOptions options_;
   Pages pages_;
-  http::Server server_; // last: its thread uses the pages
+  HandlerPages handlers_{pages_};
+  std::atomic<Control*> control_{nullptr};
+  mutable std::mutex mutex_; // guards what follows
+  bool serves_ = false;
+  std::unique_ptr<http::Server> server_; // last: its thread uses all of the above
 };
 
-Web::Web(const WebOptions& options) : site_(std::make_unique<Site>(options)) {}
+Web::Web(WebOptions options) : site_(std::make_unique<Site>(std::move(options))) {}
 Web::~Web() = default;
-std::string Web::link() const { return site_->link(site_->pages().steer_token); }
-std::string Web::watch_link() const { return site_->link(site_->pages().watch_token) + "&role=watch"; }
+std::string Web::link() const { return site_->link("/", true); }
+std::string Web::watch_link() const { return site_->link("/", false); }
 bool Web::is_on_loopback() const { return site_->is_on_loopback(); }
 void Web::serve(Control& control) { site_->serve(control); }
+std::shared_ptr<void> Web::serve(const mr_site& site) { return site_->serve(site); }
+std::vector<HandlerPage> Web::pages() const { return site_->pages(); }
 void Web::stop() { site_->stop(); }
 WebRefusals Web::refusals() const { return site_->refusals(); }
 

@@ -3,7 +3,6 @@
 
 usage: web.py MILLRACE [unittest arguments]
 """
-import base64
 import http.client
 import json
 import os
@@ -18,6 +17,9 @@ import sys
 import tempfile
 import unittest
 
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent))
+from web_socket import Closed, WebSocket  # noqa: E402: found by the line above
+
 MILLRACE = ""
 SECONDS_MAX = 60
 SEED = int(os.environ.get("MILLRACE_SEED", 1))
@@ -28,51 +30,12 @@ FREES_AT_ONCE = os.environ.get("ASAN_OPTIONS", "") + ":quarantine_size_mb=1:thre
 PIPELINE = "test.pattern name=video width=64 height=48 ! image.blur name=blur ! null.sink"
 
 
-class Closed(Exception):
-    """The server has closed the WebSocket; args: the code (0: without one) and the reason."""
+class PageSocket(WebSocket):
+    """A client of the page of a run."""
 
-
-class WebSocket:
-    """A client of the page's WebSocket, which says what it is told to."""
-
-    def __init__(self, port, origin=None, host=None):
-        host = host or f"127.0.0.1:{port}"
-        origin = f"http://{host}" if origin is None else origin
-        self.socket = socket.create_connection(("127.0.0.1", port), timeout=SECONDS_MAX)
-        key = base64.b64encode(os.urandom(16)).decode()
-        self.socket.sendall((f"GET /control HTTP/1.1\r\nHost: {host}\r\nOrigin: {origin}\r\nUpgrade: websocket\r\n"
-                             f"Connection: Upgrade\r\nSec-WebSocket-Key: {key}\r\nSec-WebSocket-Version: 13\r\n\r\n")
-                            .encode())
-        self.file = self.socket.makefile("rb")
+    def __init__(self, port, **arguments):
+        super().__init__(port, **arguments)
         self.samples = []  # that came before an answer
-        self.status = int(self.file.readline().split()[1])
-        while self.file.readline().strip():
-            pass
-
-    def close(self):
-        self.file.close()
-        self.socket.close()
-
-    def say(self, text, opcode=1):
-        data, mask = text if isinstance(text, bytes) else text.encode(), os.urandom(4)
-        size = len(data)
-        head = bytes([0x80 | opcode]) + (bytes([0x80 | size]) if size < 126 else
-                                         struct.pack(">BH", 0xFE, size) if size < 65536 else
-                                         struct.pack(">BQ", 0xFF, size))
-        self.socket.sendall(head + mask + bytes(byte ^ mask[n % 4] for n, byte in enumerate(data)))
-
-    def hear(self):
-        """(opcode, bytes) of the next message; raises Closed."""
-        head = self.file.read(2)
-        if len(head) < 2:
-            raise Closed(0, "")
-        size = head[1] & 127
-        if size > 125:
-            size = int.from_bytes(self.file.read(2 if size == 126 else 8), "big")
-        data = self.file.read(size)
-        if head[0] & 15 == 8:
-            raise Closed(int.from_bytes(data[:2], "big"), data[2:].decode())
-        return head[0] & 15, data
 
     def ask(self, method, params=None, number=7):
         """The answer to a request; events before it are passed over."""
@@ -121,7 +84,7 @@ class Web(unittest.TestCase):
         self.assertEqual(process.wait(SECONDS_MAX), 130, process.stderr.read())
 
     def open(self, **arguments):
-        client = WebSocket(self.port, **arguments)
+        client = PageSocket(self.port, **arguments)
         self.addCleanup(client.close)
         return client
 

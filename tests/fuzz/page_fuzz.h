@@ -23,7 +23,9 @@ struct KeptPeer : http::Peer {
   std::string reason;
 
   void send(std::string message) override { said.push_back(std::move(message)); }
-  void send_bytes(std::string message) override { said.push_back(std::move(message)); }
+  void send_bytes(std::string head, http::SharedBytes body) override {
+    said.push_back(head.append(reinterpret_cast<const char*>(body.bytes), body.size));
+  }
   void close(uint16_t code, std::string_view why) override {
     closed = code;
     reason = why;

@@ -68,8 +68,8 @@ struct Served {
       return path == "/" ? Reply{200, "hello\n"} : Reply{404, "there is /\n"};
     };
     site.headers = {{"X-Kept", "yes"}};
-    site.channel_path = "/control";
-    site.open = [this](Peer& peer) {
+    site.has_channel = [](const std::string& path) { return path == "/control"; };
+    site.open = [this](const std::string&, Peer& peer) {
       const std::lock_guard lock(mutex);
       then.push_back(peer.then());
       return std::make_unique<Echo>(peer, open, taken);

@@ -11,7 +11,7 @@ export class Header {
     this.connection = connection;
     const part = (id) => document.getElementById(id);
     Object.assign(this, {pipeline: part('pipeline'), state: part('state'), time: part('elapsed'), role: part('role'),
-                         clocks: part('clocks'), stop: part('stop'), question: part('stop-question')});
+                         clocks: part('clocks'), pages: part('pages'), stop: part('stop'), question: part('stop-question')});
     this.stop.onclick = () => this.question.showModal();
     part('stop-no').onclick = () => this.question.close();
     part('stop-yes').onclick = () => this.end();
@@ -33,6 +33,12 @@ export class Header {
     this.pipeline.title = pipeline;
     document.title = `${pipeline} · millrace`;
     this.showTime(elapsedS);
+  }
+
+  // Pages of handlers, which take the token of this one.
+  showPages(pages) {
+    this.pages.replaceChildren(...pages.map(({title, path}) =>
+      element('a', {href: path + location.hash, textContent: title, className: 'badge'})));
   }
 
   showPhase(phase) {

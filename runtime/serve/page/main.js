@@ -59,6 +59,7 @@ async function begin(welcome) {
     const isFirst = described === null;
     described ??= await connection.call('describe');
     if (isFirst) graph.draw(described.picture);
+    header.showPages(described.pages);
     const {columns} = await connection.call('subscribe', {topics: TOPICS, hz: EVENTS_HZ});
     counters.begin(described.plan, columns, graph.nodes);
     header.beginClocks(described.plan, columns.clocks);
