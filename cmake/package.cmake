@@ -53,6 +53,10 @@ if(TARGET opencv)
 endif()
 millrace_package(codebook millrace-plugin-codebook utils "${command_of_this_build}"
   "Codebooks for millrace: anchors that are annealed to vectors, their files, and `millrace codebook`")
+if(TARGET codec)
+  millrace_package(codec millrace-plugin-codec video "${command_of_this_build}"
+    "Pictures as packets of JPEG and H.264 for millrace, by libjpeg-turbo and FFmpeg's libraries")
+endif()
 if(TARGET millrace_cuda)
   millrace_package(cuda millrace-cuda utils "${command_of_this_build}" "NVIDIA GPUs for millrace; uses the driver that the machine has")
 endif()

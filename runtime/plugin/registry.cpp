@@ -175,6 +175,20 @@ const std::vector<std::string>& Registry::folders() const { return state_->folde
 
 namespace {
 
+// Types that a build without these libraries lacks: no other type is meant.
+struct OptionalType {
+  const char *type, *plugin, *libraries, *packages;
+};
+constexpr const char* kFfmpegPackages = "libavformat-dev libavcodec-dev libswscale-dev";
+constexpr OptionalType kOptionalTypes[] = {
+    {"video.file", "media", "FFmpeg's libraries are", kFfmpegPackages},
+    {"video.writer", "media", "FFmpeg's libraries are", kFfmpegPackages},
+    {"encode.jpeg", "codec", "libjpeg-turbo is", "libturbojpeg0-dev"},
+    {"decode.jpeg", "codec", "libjpeg-turbo is", "libturbojpeg0-dev"},
+    {"encode.h264", "codec", "libavcodec is", "libavcodec-dev"},
+    {"decode.h264", "codec", "libavcodec is", "libavcodec-dev"},
+};
+
 // "detect.faces, detect.people": the types of the family of `type`, the nearest first; "" if there is none.
 std::string family_of(const std::string& type, const std::vector<std::string>& types) {
   const std::string family = type.substr(0, type.find('.') + 1);
@@ -194,11 +208,11 @@ Error unknown_type(const Registry& registry, int code, const std::string& type, 
   for (const std::string& folder : registry.folders()) looked += ", in " + folder;
   error.notes.push_back(looked);
   if (in_a_failed_plugin) error.nearest.clear();
-  if (!in_a_failed_plugin && (type == "video.file" || type == "video.writer")) {
-    // A build without FFmpeg's libraries lacks these types: no other type is meant.
+  for (const OptionalType& optional : kOptionalTypes) {
+    if (in_a_failed_plugin || type != optional.type) continue;
     error.nearest.clear();
-    error.notes.push_back(type + " is in the plugin media, which is built where FFmpeg's libraries are");
-    error.edit = "apt-get install libavformat-dev libavcodec-dev libswscale-dev, then build again";
+    error.notes.push_back(type + " is in the plugin " + optional.plugin + ", and is built where " + optional.libraries);
+    error.edit = std::string("apt-get install ") + optional.packages + ", then build again";
   }
   if (type == "app.source" || type == "app.sink") {
     error.nearest.clear();

@@ -38,6 +38,8 @@ QUICKER = {"codebook.fit": ["m=2", "init=given"], "detect.decode": ["rows=last"]
            "image.letterbox": ["width=24", "height=20"], "image.patches": ["width=24", "height=20", "count_max=8"]}
 # What this machine may not have: a camera, a screen, sample files.
 NEEDS_HARDWARE = {"video.camera", "view.window"}
+# The checks make packets of random bytes, which these refuse; tests/codec/handlers.cpp has packets of their codecs.
+NEEDS_A_CODEC = {"decode.h264", "decode.jpeg"}
 
 
 def run(*arguments):
@@ -66,7 +68,7 @@ class EveryHandler(unittest.TestCase):
 
     def test_every_handler_that_is_there_passes(self):
         kinds = [handler["type"] for handler in json.loads(run("handlers", "--json").stdout)["handlers"]]
-        kinds = [kind for kind in kinds if kind not in NEEDS_HARDWARE]
+        kinds = [kind for kind in kinds if kind not in NEEDS_HARDWARE | NEEDS_A_CODEC]
 
         def check(kind):
             with tempfile.TemporaryDirectory() as folder:

@@ -11,13 +11,13 @@ import tempfile
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 EXAMPLES = ROOT / "examples"
-# Libraries that only the package of this name may ask for.
-LIBRARIES = {"millrace-plugin-opencv": "libopencv-", "millrace-plugin-media": "libav",
-             "millrace-plugin-model-torch": "libtorch"}
+# Libraries that only the packages of these names may ask for.
+LIBRARIES = {"libopencv-": {"millrace-plugin-opencv"}, "libav": {"millrace-plugin-codec", "millrace-plugin-media"},
+             "libturbojpeg": {"millrace-plugin-codec"}, "libtorch": {"millrace-plugin-model-torch"}}
 REQUIRED = ("millrace", "millrace-dev")
 # A type of handler that each plugin brings.
 TYPES = {"millrace-plugin-opencv": "image.file", "millrace-plugin-media": "video.file",
-         "millrace-plugin-model": "model.run", "millrace-plugin-codebook": "codebook.fit"}
+         "millrace-plugin-model": "model.run", "millrace-plugin-codebook": "codebook.fit", "millrace-plugin-codec": "encode.jpeg"}
 
 
 def output(*command):
@@ -27,9 +27,9 @@ def output(*command):
 def complaints_of_needs(package, path):
     needs = output("dpkg-deb", "-f", str(path), "Depends")
     version = output("dpkg-deb", "-f", str(path), "Version").strip()
-    for owner, library in LIBRARIES.items():
-        if (library in needs) != (package == owner):
-            yield f"{package} {'does not need' if package == owner else 'needs'} {library}: {needs}"
+    for library, owners in LIBRARIES.items():
+        if (library in needs) != (package in owners):
+            yield f"{package} {'does not need' if package in owners else 'needs'} {library}: {needs}"
     if package != "millrace" and f"millrace (= {version})" not in needs:
         yield f"{package} does not need the millrace of its own build: {needs}"
     if "libc6" not in needs:
