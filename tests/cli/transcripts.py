@@ -34,6 +34,7 @@ PAGES = ("docs/guide/batches.md",
          "docs/reference/machine_file.md",
          "tests/cli/peers.md")
 VIDEO = "docs/guide/video.md"
+ENCODE = "docs/guide/encode.md"
 NEWCOMERS = "tests/cli/newcomers.md"  # needs the plugins of both
 # Edits in words, of more than one place or of no command.
 EDIT_IN_WORDS = re.compile(r"leave '|`;` in place of |test\.pattern or video\.file in its place|`millrace |millrace --help$")
@@ -71,9 +72,10 @@ def serve(folder):
 
 def pages_to_show(millrace):
     types = subprocess.run([millrace, "handlers"], capture_output=True, text=True, check=True, timeout=60).stdout.split()
+    pages = (*PAGES, ENCODE) if {"encode.h264", "encode.jpeg"} <= set(types) else PAGES
     if "video.file" not in types or not all(shutil.which(tool) for tool in ("ffmpeg", "ffprobe")):
-        return PAGES
-    return (*PAGES, VIDEO, NEWCOMERS) if "image.file" in types else (*PAGES, VIDEO)
+        return pages
+    return (*pages, VIDEO, NEWCOMERS) if "image.file" in types else (*pages, VIDEO)
 
 
 def main():
@@ -81,7 +83,7 @@ def main():
     found, shown = [], 0
     server = serve(ROOT / "out")
     pages = pages_to_show(sys.argv[1])
-    for page in (VIDEO, NEWCOMERS):
+    for page in (ENCODE, VIDEO, NEWCOMERS):
         if page not in pages:
             print(f"left out: {page}: a plugin is not built, or there is no ffmpeg")
     found += [f"{NEWCOMERS}: {complaint}" for complaint in untried_edits(page_of(NEWCOMERS))]

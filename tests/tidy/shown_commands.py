@@ -28,7 +28,7 @@ SECONDS_MAX = 120
 PICTURES = 20  # of each sample video
 PAGES = ("README.md", "docs/examples.md", "docs/reference/machine_file.md",
          *sorted(str(path.relative_to(ROOT)) for path in (ROOT / "docs" / "guide").glob("*.md")))
-COMPARED = {"README.md", *transcripts.PAGES, transcripts.VIDEO}
+COMPARED = {"README.md", *transcripts.PAGES, transcripts.VIDEO, transcripts.ENCODE}
 COMMAND = r"(?:build/millrace|millrace|\./dev|cmake|ctest|cp|apt|apt-get|podman|docker|man|ffmpeg)\b"
 IN_PLACE_OF_A_WORD = re.compile(r"\b[A-Z]{3,}\b|…|\.example\b")
 
