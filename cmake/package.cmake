@@ -57,6 +57,10 @@ if(TARGET codec)
   millrace_package(codec millrace-plugin-codec video "${command_of_this_build}"
     "Pictures as packets of JPEG and H.264 for millrace, by libjpeg-turbo and FFmpeg's libraries")
 endif()
+if(TARGET viewer)
+  millrace_package(viewer millrace-plugin-viewer video "${command_of_this_build}"
+    "Pictures of a millrace pipeline in browsers, with pointer and keys back into it")
+endif()
 if(TARGET millrace_cuda)
   millrace_package(cuda millrace-cuda utils "${command_of_this_build}" "NVIDIA GPUs for millrace; uses the driver that the machine has")
 endif()

@@ -42,3 +42,7 @@ sed "s|type: null.sink|type: image.writer, path: $made/five_handlers.png, column
   examples/pipelines/five_handlers.yaml >"$made/five_handlers.yaml"
 "$millrace" run "$made/five_handlers.yaml" --quiet --ticks 61
 shrink five_handlers "$second"
+
+# The page of a viewer, as its test in a browser sees it.
+python3 tests/viewer/browser/viewer_browser.py "$millrace" examples/pipelines --screenshots "$made" Browser.test_the_ring_of_the_example_follows_the_pointer
+shrink view_from_afar 'scale=880:-1'

@@ -187,6 +187,8 @@ constexpr OptionalType kOptionalTypes[] = {
     {"decode.jpeg", "codec", "libjpeg-turbo is", "libturbojpeg0-dev"},
     {"encode.h264", "codec", "libavcodec is", "libavcodec-dev"},
     {"decode.h264", "codec", "libavcodec is", "libavcodec-dev"},
+    {"view.remote", "viewer", "libjpeg-turbo or libavcodec is", "libturbojpeg0-dev libavcodec-dev"},
+    {"view.events", "viewer", "libjpeg-turbo or libavcodec is", "libturbojpeg0-dev libavcodec-dev"},
 };
 
 // "detect.faces, detect.people": the types of the family of `type`, the nearest first; "" if there is none.

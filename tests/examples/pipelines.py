@@ -18,7 +18,7 @@ PICTURES = ROOT / "docs" / "pictures"
 PAGE = ROOT / "docs" / "examples.md"
 FILES_MIN = 8
 PICTURE_BYTES_MAX = 60 * 1024  # a repository keeps every version of a picture for good
-PLUGINS = {"media": "video.file", "opencv": "image.file", "model": "model.run"}  # and a type that each brings
+PLUGINS = {"media": "video.file", "opencv": "image.file", "model": "model.run", "viewer": "view.remote"}  # and a type that each brings
 TICKS = "4"  # enough that what works at every third tick has worked twice
 
 

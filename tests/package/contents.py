@@ -12,12 +12,13 @@ import tempfile
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 EXAMPLES = ROOT / "examples"
 # Libraries that only the packages of these names may ask for.
-LIBRARIES = {"libopencv-": {"millrace-plugin-opencv"}, "libav": {"millrace-plugin-codec", "millrace-plugin-media"},
-             "libturbojpeg": {"millrace-plugin-codec"}, "libtorch": {"millrace-plugin-model-torch"}}
+LIBRARIES = {"libopencv-": {"millrace-plugin-opencv"}, "libav": {"millrace-plugin-codec", "millrace-plugin-media", "millrace-plugin-viewer"},
+             "libturbojpeg": {"millrace-plugin-codec", "millrace-plugin-viewer"}, "libtorch": {"millrace-plugin-model-torch"}}
 REQUIRED = ("millrace", "millrace-dev")
 # A type of handler that each plugin brings.
 TYPES = {"millrace-plugin-opencv": "image.file", "millrace-plugin-media": "video.file",
-         "millrace-plugin-model": "model.run", "millrace-plugin-codebook": "codebook.fit", "millrace-plugin-codec": "encode.jpeg"}
+         "millrace-plugin-model": "model.run", "millrace-plugin-codebook": "codebook.fit", "millrace-plugin-codec": "encode.jpeg",
+         "millrace-plugin-viewer": "view.remote"}
 
 
 def output(*command):

@@ -1,0 +1,132 @@
+// Pictures on their way to pages. A thread encodes the newest picture for those that have credit, once for all that
+// read the same stream, and only then.
+//
+//   view.remote ── show() ──▶ newest picture ──▶ encoder of a stream ──▶ pages with credit ──▶ acknowledged
+//                                 │ replaced before anybody had credit: counted, never encoded
+//
+// A page has at most kCreditsMax pictures that it has not acknowledged. More would pile up in buffers on the way, where
+// nobody can drop them; fewer would let the way stand idle.
+//
+// Streams. JPEG has one: each picture stands alone. In H.264 a picture needs those before it, so all pages of a stream
+// get the same pictures. A page without credit when its stream goes on leaves it for one of its own, and comes back at
+// a key frame once it keeps up again.
+#pragma once
+
+#include <condition_variable>
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <list>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "millrace/abi.h"
+#include "plugins/codec/encoder.h"
+#include "plugins/viewer/wire.h"
+
+namespace millrace::viewer {
+
+inline constexpr size_t kCreditsMax = 2;
+
+// A picture that view.remote shows. Its pixels stay as they are until the next one is shown, or forget().
+struct Shown {
+  codec::Picture picture;
+  int64_t media_ns = 0;
+};
+
+struct BroadcastCounts {
+  uint64_t no_viewer = 0, no_credit = 0; // pictures that were replaced before they were encoded
+  uint64_t encoded_jpeg = 0, encoded_h264 = 0;
+  uint64_t sent = 0, sent_bytes = 0;
+};
+
+class Broadcast {
+ public:
+  // `says` is told of an encoder that fails. Any thread.
+  using Says = std::function<void(const std::string& sentence)>;
+  ~Broadcast() { end(); }
+
+  void begin(const codec::EncoderSettings& settings, Says says);
+  void change(const codec::EncoderSettings& settings);
+  void end();
+  // Returns once the picture before is read no more.
+  void show(const Shown& shown);
+  // The picture is gone: nothing is sent until the next one.
+  void forget();
+
+  // A page, by its number. `codecs`: what it decodes and this program encodes, best first; not empty.
+  void add(uint64_t page, mr_peer* peer, const std::vector<Codec>& codecs);
+  void remove(uint64_t page);
+  // Throws Rubbish for a picture that the page did not get, or has acknowledged already.
+  void acknowledge(uint64_t page, const Ack& ack);
+  // The handlers know this event of the page from a tick of this media time on.
+  void answer(uint64_t page, uint32_t event, int64_t media_ns);
+  // The size of the newest picture; 0 before the first.
+  std::pair<uint32_t, uint32_t> size() const;
+  BroadcastCounts counts() const;
+
+ private:
+  struct Stream {
+    Codec codec;
+    bool is_shared;
+    std::unique_ptr<codec::Encoder> encoder{}; // null: made with the next picture
+    bool asks_key = false;
+    uint64_t changes = 0; // those of the settings that it has
+  };
+  struct Answered {
+    int64_t media_ns;
+    uint32_t event;
+  };
+  struct Receiver {
+    mr_peer* peer;
+    std::vector<Codec> codecs;
+    Stream* stream = nullptr;
+    std::deque<uint32_t> unacknowledged{};
+    uint32_t last_seq = 0;
+    uint64_t has = 0;     // the newest picture that it got
+    uint32_t in_step = 0; // pictures of the shared stream in a row for which it had credit, while it has its own
+    std::deque<Answered> answered{};
+    uint32_t answers = 0;
+    bool has_credit() const { return unacknowledged.size() < kCreditsMax; }
+  };
+  struct Picture { // the newest one
+    Shown shown;
+    uint64_t number = 0; // 0: there is none. Two pictures that are alike have one number
+    uint64_t memory = 0; // the number of the call of show() that brought it
+    bool is_encoded = false;
+    double came_s = 0;
+  };
+
+  void run();
+  // All are called under the mutex.
+  Stream* next_stream(std::vector<uint64_t>& ready);
+  void leave_those_behind(Stream& stream);
+  void join_those_in_step(Stream& shared);
+  std::vector<uint64_t> pages_of(const Stream& stream) const;
+  Stream& shared_stream(Codec codec);
+  void enter(Receiver& receiver, Stream& stream);
+  void drop_unused_streams();
+  void send(Receiver& receiver, const PictureHead& head, const std::shared_ptr<const std::vector<uint8_t>>& unit);
+  void give_up(Stream& stream, const std::string& why);
+
+  mutable std::mutex mutex_; // guards all that follows
+  std::condition_variable changed_;
+  codec::EncoderSettings settings_;
+  uint64_t settings_changes_ = 0;
+  Says says_;
+  Picture newest_;
+  uint64_t shown_ = 0;          // calls of show()
+  uint64_t encoded_memory_ = 0; // the one that the thread reads; 0: none
+  std::list<Stream> streams_;
+  std::map<uint64_t, Receiver> receivers_;
+  BroadcastCounts counts_;
+  bool ends_ = false;
+  std::thread thread_; // last: it uses all of the above
+};
+
+} // namespace millrace::viewer

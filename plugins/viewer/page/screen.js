@@ -1,0 +1,43 @@
+// Draws the newest frame at the display's next refresh. A frame that a newer one overtakes before that is passed over.
+import {DRAWN, PASSED_OVER} from './wire.js';
+
+export class Screen {
+  // `onDone(picture, fate)` is called once for each frame.
+  constructor(canvas, onDone) {
+    this.canvas = canvas;
+    this.context = canvas.getContext('2d', {alpha: false, desynchronized: true});
+    this.onDone = onDone;
+    this.waiting = null; // {picture, frame}
+  }
+
+  show(picture, frame) {
+    if (this.waiting) {
+      this.waiting.frame.close();
+      this.onDone(this.waiting.picture, PASSED_OVER);
+    } else {
+      this.refresh();
+    }
+    this.waiting = {picture, frame};
+  }
+
+  // A page in the background has no refreshes; there a picture is drawn soon all the same.
+  refresh() {
+    if (document.hidden) setTimeout(() => this.draw(), 50);
+    else requestAnimationFrame(() => this.draw());
+  }
+
+  draw() {
+    if (!this.waiting) return;
+    const {picture, frame} = this.waiting;
+    this.waiting = null;
+    const {canvas} = this;
+    if (canvas.width !== picture.width || canvas.height !== picture.height) {
+      canvas.width = picture.width;
+      canvas.height = picture.height;
+    }
+    this.context.drawImage(frame, 0, 0);
+    frame.close();
+    picture.drawnMs = performance.now();
+    this.onDone(picture, DRAWN);
+  }
+}

@@ -1,0 +1,98 @@
+// view.events: what a person does in a browser, as records.
+#include <cmath>
+#include <cstdint>
+#include <string>
+
+#include "millrace/handler.h"
+#include "millrace/payload/marks.h"
+#include "plugins/viewer/viewer.h"
+
+namespace millrace::viewer {
+namespace {
+
+constexpr const char* kViewEventsManual = &R"(
+Gives what a person does in the browser that has control of a view.remote: `events` are pointer,
+wheel and keys; `pointer` is where the pointer is, as a point for marks.dots; `camera`, `look` and
+`dims` are what was chosen with them. `camera`, `look` and `dims` come on the first tick and when
+they change, so other handlers read them with `policy: latest`.
+
+On a clock with other sources it gives what has happened by then, and no tick waits for it. On a
+clock of its own it makes a tick when something happens, at most `fps` times a second.
+
+    test.pattern fps=30 ! view.remote ; view.events name=hand ; hand.events ! record.to_json path=-
+)"[1];
+
+constexpr size_t kOne = 1;
+
+class ViewEvents final : public Handler {
+ public:
+  void probe(Facts& facts) override {
+    facts.follows();
+    facts.live();
+    facts.rate(std::llround(*fps_ * 1000), 1000);
+  }
+
+  void start() override {
+    viewer_ = &share<Viewer>(*name_);
+    reset();
+  }
+  void stop() override { viewer_ = nullptr; }
+  void reset() override {
+    given_ = 0;
+    has_given_ = false;
+    begun_ns_ = -1;
+  }
+
+  void process(Tick& tick, Cpu&) {
+    const int64_t now = now_ns();
+    if (begun_ns_ < 0) begun_ns_ = now;
+    const auto period_ns = static_cast<int64_t>(1e9 / *fps_);
+    if (has_given_ && now - given_ns_ < period_ns) return tick.not_yet();
+    // On a clock of its own the tick's number is that of this source's values, and its time as if they came at the
+    // rate.
+    const bool has_own_clock = tick.index() == given_;
+    const int64_t media_ns = has_own_clock ? now - begun_ns_ : tick.media_time_ns();
+    const Happened happened = viewer_->take(media_ns, !has_given_);
+    if (!happened.is_anything()) return tick.not_yet();
+    if (!happened.events.empty()) give(tick, events_, happened.events, media_ns);
+    if (!happened.camera.empty()) give(tick, camera_, happened.camera, media_ns);
+    if (!happened.look.empty()) give(tick, look_, happened.look, media_ns);
+    if (!happened.dims.empty()) give(tick, dims_, happened.dims, media_ns);
+    if (happened.pointer_changed) {
+      std::vector<Point> pointer;
+      if (happened.has_pointer) pointer.push_back({happened.pointer[0], happened.pointer[1]});
+      give(tick, pointer_, pointer, media_ns);
+    }
+    has_given_ = true;
+    given_ns_ = now;
+    ++given_;
+  }
+
+ private:
+  template <class Record>
+  static void give(Tick& tick, const Output<Records<Record>>& output, const std::vector<Record>& records,
+                   int64_t media_ns) {
+    if (!output.connected()) return;
+    const auto to = output.allocate(tick, records.size());
+    std::copy(records.begin(), records.end(), to.begin());
+    output.header(tick).pts_ns = media_ns;
+  }
+
+  Output<Records<ViewEvent>> events_{*this, "events", count_max(kEventsMax), help("pointer, wheel and keys, in order")};
+  Output<Records<Point>> pointer_{*this, "pointer", count_max(kOne), help("where the pointer is; none: elsewhere")};
+  Output<Records<ViewCamera>> camera_{*this, "camera", count_max(kOne), help("from where it is looked at")};
+  Output<Records<ViewLook>> look_{*this, "look", count_max(kOne), help("how values become colours")};
+  Output<Records<ViewDims>> dims_{*this, "dims", count_max(kOne), help("which slice is shown")};
+  Param<std::string> name_{*this, "view", "main", "that of a view.remote", joins("viewer")};
+  Param<double> fps_{*this, "fps", 60.0, "values a second at most", range(0.1, 1000), unit("1/s")};
+
+  Viewer* viewer_ = nullptr; // from start to stop
+  uint64_t given_ = 0;       // values since the stream began
+  bool has_given_ = false;
+  int64_t given_ns_ = 0, begun_ns_ = -1;
+};
+
+MILLRACE_HANDLER(ViewEvents, "view.events", "Gives what a person does in a browser", kViewEventsManual)
+
+} // namespace
+} // namespace millrace::viewer

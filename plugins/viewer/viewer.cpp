@@ -1,0 +1,193 @@
+// Pages of a viewer and what they say; see viewer.h.
+#include "plugins/viewer/viewer.h"
+
+#include <algorithm>
+#include <chrono>
+#include <nlohmann/json.hpp>
+#include <utility>
+
+namespace millrace::viewer {
+
+using nlohmann::ordered_json;
+
+namespace {
+
+constexpr int64_t kSecondNs = 1'000'000'000;
+
+} // namespace
+
+void Viewer::begin(ViewerOptions options) {
+  const std::lock_guard lock(mutex_);
+  options_ = std::move(options);
+  broadcast_.begin(options_.encoder, options_.says);
+}
+
+void Viewer::end() {
+  broadcast_.end();
+  const std::lock_guard lock(mutex_);
+  pages_.clear();
+}
+
+int64_t Viewer::now_ns() const {
+  if (options_.now_ns) return options_.now_ns();
+  return std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::steady_clock::now().time_since_epoch())
+      .count();
+}
+
+ViewerCounts Viewer::counts() const {
+  const std::lock_guard lock(mutex_);
+  ViewerCounts counts = counts_;
+  counts.pictures = broadcast_.counts();
+  counts.events_lost = state_.events_lost;
+  return counts;
+}
+
+void Viewer::say(const Page& page, const std::string& text) {
+  mr_message message{};
+  message.size = sizeof message;
+  message.is_text = 1;
+  message.head = reinterpret_cast<const uint8_t*>(text.data());
+  message.head_bytes = text.size();
+  page.peer->send(page.peer, &message);
+}
+
+void Viewer::open(mr_peer* peer) {
+  const std::lock_guard lock(mutex_);
+  ++counts_.pages;
+  const Page& page = pages_.emplace(peer->number, Page{peer}).first->second;
+  ordered_json codecs = ordered_json::array();
+  for (const Codec codec : options_.codecs) codecs.push_back(kCodecNames[static_cast<size_t>(codec)]);
+  const auto [width, height] = broadcast_.size();
+  say(page, ordered_json{{"type", "welcome"},
+                         {"viewer", peer->number},
+                         {"steers", peer->steers != 0},
+                         {"control", lease_.holder(now_ns())},
+                         {"codecs", codecs},
+                         {"why_no_h264", options_.why_no_h264},
+                         {"width", width},
+                         {"height", height}}
+                .dump());
+}
+
+void Viewer::close(mr_peer* peer) {
+  broadcast_.remove(peer->number);
+  const std::lock_guard lock(mutex_);
+  pages_.erase(peer->number);
+  lease_.leave(peer->number);
+  tell_control();
+}
+
+void Viewer::take(mr_peer* peer, std::string_view message, bool is_text) {
+  const std::lock_guard lock(mutex_);
+  const auto found = pages_.find(peer->number);
+  if (found == pages_.end()) return; // it was cut off, and its last words come
+  try {
+    count_message(found->second);
+    read(found->second, message, is_text);
+  } catch (const Rubbish& rubbish) {
+    ++counts_.cut_off;
+    say(found->second, ordered_json{{"type", "error"}, {"message", rubbish.what()}}.dump());
+    peer->end(peer, kCloseRubbish, rubbish.what());
+    broadcast_.remove(peer->number);
+    lease_.leave(peer->number);
+    pages_.erase(found);
+    tell_control();
+  }
+}
+
+void Viewer::count_message(Page& page) {
+  const int64_t now = now_ns();
+  if (now - page.second_ns >= kSecondNs) {
+    page.second_ns = now;
+    page.messages = 0;
+  }
+  if (++page.messages > kMessagesMax)
+    throw Rubbish("more than " + std::to_string(kMessagesMax) + " messages in a second are more than a person makes");
+}
+
+void Viewer::read(Page& page, std::string_view message, bool is_text) {
+  if (!is_text) return broadcast_.acknowledge(page.peer->number, read_ack(message));
+  const Message read = read_message(message);
+  if (const Start* const asks = std::get_if<Start>(&read)) return start(page, *asks);
+  if (const Ping* const ping = std::get_if<Ping>(&read)) {
+    const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
+    return say(page, ordered_json{{"type", "pong"}, {"at", ping->at}, {"seconds", seconds}}.dump());
+  }
+  if (std::holds_alternative<Take>(read)) {
+    if (page.peer->steers) lease_.take(page.peer->number, now_ns());
+    return page.peer->steers ? tell_control() : void(may_steer(page));
+  }
+  if (!may_steer(page)) return;
+  if (const ViewEvent* const event = std::get_if<ViewEvent>(&read)) {
+    if (event->seq <= page.newest_event)
+      throw Rubbish("event: seq is " + std::to_string(event->seq) + " after " + std::to_string(page.newest_event));
+    page.newest_event = event->seq;
+    ViewEvent named = *event;
+    named.viewer = static_cast<uint32_t>(page.peer->number);
+    state_.add(named);
+  } else if (const CameraChange* const camera = std::get_if<CameraChange>(&read)) {
+    state_.apply(*camera);
+  } else if (const LookChange* const look = std::get_if<LookChange>(&read)) {
+    state_.apply(*look);
+  } else {
+    state_.apply(std::get<DimsChange>(read));
+  }
+}
+
+void Viewer::start(Page& page, const Start& start) {
+  if (std::exchange(page.has_started, true)) throw Rubbish("start comes once");
+  std::vector<Codec> codecs;
+  for (const Codec codec : start.codecs)
+    if (std::find(options_.codecs.begin(), options_.codecs.end(), codec) != options_.codecs.end())
+      codecs.push_back(codec);
+  if (codecs.empty()) {
+    page.peer->end(page.peer, kCloseNoCodec, "the page decodes none of the codecs that this program encodes");
+    return;
+  }
+  broadcast_.add(page.peer->number, page.peer, codecs);
+}
+
+// Input counts if the page has control, or can take it because nobody has.
+bool Viewer::may_steer(Page& page) {
+  const int64_t now = now_ns();
+  if (page.peer->steers && lease_.renew(page.peer->number, now)) {
+    tell_control();
+    return true;
+  }
+  ++counts_.refused_input;
+  const uint64_t holder = lease_.holder(now);
+  say(page, ordered_json{{"type", "refused"},
+                         {"control", holder},
+                         {"message", page.peer->steers ? "page " + std::to_string(holder) + " has control"
+                                                       : "this link lets a page watch, and not steer"}}
+                .dump());
+  return false;
+}
+
+void Viewer::tell_control() {
+  const uint64_t holder = lease_.holder(now_ns());
+  if (std::exchange(told_holder_, holder) == holder) return;
+  const std::string text = ordered_json{{"type", "control"}, {"control", holder}}.dump();
+  for (const auto& [number, page] : pages_) say(page, text);
+}
+
+Happened Viewer::take(int64_t media_ns, bool from_the_start) {
+  const std::lock_guard lock(mutex_);
+  tell_control(); // the lease may have run out
+  Happened happened;
+  happened.events.assign(state_.events.begin(), state_.events.end());
+  state_.events.clear();
+  const auto changed = [&](bool& flag) { return std::exchange(flag, false) || from_the_start; };
+  if (changed(state_.camera_changed)) happened.camera.push_back(state_.camera);
+  if (changed(state_.look_changed)) happened.look.push_back(state_.look);
+  if (changed(state_.dims_changed)) happened.dims.push_back(state_.dims);
+  happened.pointer_changed = changed(state_.pointer_changed);
+  happened.has_pointer = state_.has_pointer;
+  std::copy(std::begin(state_.pointer), std::end(state_.pointer), happened.pointer);
+  for (auto& [number, page] : pages_)
+    if (std::exchange(page.told_event, page.newest_event) != page.newest_event)
+      broadcast_.answer(number, page.newest_event, media_ns);
+  return happened;
+}
+
+} // namespace millrace::viewer

@@ -1,0 +1,97 @@
+// The messages between a page and its viewer, in bytes and in text. This file knows neither pages nor pictures.
+//
+// A picture is one binary message, all numbers big endian:
+//
+//   0  u32  sequence number, from 1, of this page
+//   4  f64  when the picture came to the viewer, in seconds of the viewer's clock
+//   12 u32  width    16 u32  height
+//   20 u8   codec: 0 H.264 in Annex B, 1 JPEG
+//   21 u8   flags: 1 a decoder can begin here, 4 an event's number follows, 8 a time follows
+//   22 u16  0
+//   24 u32  with flag 4: the page's newest event that the picture knows
+//      u32  with flag 8: how long after it came the picture was encoded, in microseconds
+//   then the bytes of the codec
+//
+// The page acknowledges each picture by 13 bytes: u32 sequence number, u8 what became of it (1 drawn, 2 passed over, 3
+// the decoder failed), f64 the page's clock in seconds. All else that it says is a JSON object with a `type`:
+//
+//   start {codecs}                       what the page can decode, best first: "h264", "jpeg"
+//   ping {at}                            answered by pong {at, seconds}, so that the clocks can be compared
+//   event {kind, seq, x, y, …}           a ViewEvent
+//   camera {op: pan|zoom|orbit|reset, …} dims {axis, step, shown, level}   look {low, high, gamma, opacity}
+//   take                                 asks for control
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+#include "millrace/payload/view.h"
+
+namespace millrace::viewer {
+
+enum class Codec : uint8_t { h264 = 0, jpeg = 1 };
+inline constexpr std::array<std::string_view, 2> kCodecNames = {"h264", "jpeg"}; // in the order of the enum
+
+struct PictureHead {
+  uint32_t seq = 0;
+  double seconds = 0;
+  uint32_t width = 0, height = 0;
+  Codec codec = Codec::jpeg;
+  bool is_key = true;
+  uint32_t answers = 0;    // the event; 0: none
+  uint32_t encoded_us = 0; // after it came
+};
+std::vector<uint8_t> bytes_of(const PictureHead& head);
+
+enum class Fate : uint8_t { drawn = 1, passed_over = 2, failed = 3 };
+struct Ack {
+  uint32_t seq = 0;
+  Fate fate = Fate::drawn;
+  double page_s = 0;
+};
+
+// Something that cannot be a message of a page. The sentence goes to the page, which is cut off then.
+class Rubbish : public std::runtime_error {
+  using std::runtime_error::runtime_error;
+};
+
+// Throws Rubbish.
+Ack read_ack(std::string_view bytes);
+
+struct Start {
+  std::vector<Codec> codecs; // best first; those that this program knows
+};
+struct Ping {
+  double at = 0;
+};
+struct Take {};
+struct CameraChange {
+  enum class Op { pan, zoom, orbit, reset } op = Op::reset;
+  float dx = 0, dy = 0;     // pan: pixels of the picture; orbit: degrees
+  float factor = 1;         // zoom
+  float anchor[2] = {0, 0}; // zoom: the point of the picture that stays where it is, in pixels from its middle
+};
+struct DimsChange {
+  int32_t axis = -1, step = 0; // axis -1: none
+  int32_t shown = 0;           // 0: as it is
+  int32_t level = -1;          // -1: as it is
+};
+struct LookChange {
+  ViewLook look{};
+  bool has_low = false, has_high = false, has_gamma = false, has_opacity = false;
+};
+using Message = std::variant<Start, Ping, Take, ViewEvent, CameraChange, DimsChange, LookChange>;
+
+// The largest coordinate of an event, in pixels: beyond it there is no picture.
+inline constexpr double kCoordinateMax = 65536;
+
+// Throws Rubbish: what was said, and what was expected.
+Message read_message(std::string_view text);
+
+} // namespace millrace::viewer

@@ -1,0 +1,81 @@
+// Records of view.events: the deeds and wishes of a person who looks from afar, for the handlers that answer.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "millrace/payload/records.h"
+
+#pragma GCC visibility push(hidden)
+namespace millrace {
+inline namespace v1 {
+
+// The kinds of events: values of ViewEvent::kind.
+enum class ViewEventKind : int32_t { move = 0, down = 1, up = 2, wheel = 3, key_down = 4, key_up = 5, leave = 6 };
+
+// Something that a person did with a pointer or a keyboard. Fields that an event has not are 0.
+struct ViewEvent {
+  static constexpr std::string_view kSchema = "millrace.ViewEvent";
+  int32_t kind = 0;       // a ViewEventKind
+  uint32_t buttons = 0;   // that are held: 1 left, 2 right, 4 middle, as browsers count them
+  uint32_t modifiers = 0; // that are held: 1 Shift, 2 Control, 4 Alt, 8 Meta
+  uint32_t viewer = 0;    // the page, from 1
+  uint32_t seq = 0;       // counts the page's events, from 1
+  float x = 0, y = 0;     // in pixels of the picture; the middle of its first pixel is (0.5, 0.5)
+  float dx = 0, dy = 0;   // move: since the last event; wheel: how far, in pixels of a page
+  uint8_t name[16] = {};  // the key's, as browsers call it: "a", "ArrowLeft"; ends with a zero
+  double sent_s = 0;      // when the page sent it, by the page's clock
+  static std::vector<mr_field> fields() {
+    return {field("kind", &ViewEvent::kind),
+            field("buttons", &ViewEvent::buttons),
+            field("modifiers", &ViewEvent::modifiers),
+            field("viewer", &ViewEvent::viewer),
+            field("seq", &ViewEvent::seq),
+            field("x", &ViewEvent::x),
+            field("y", &ViewEvent::y),
+            field("dx", &ViewEvent::dx),
+            field("dy", &ViewEvent::dy),
+            field("name", &ViewEvent::name),
+            field("sent_s", &ViewEvent::sent_s)};
+  }
+};
+
+// From where a scene is looked at.
+struct ViewCamera {
+  static constexpr std::string_view kSchema = "millrace.ViewCamera";
+  float center[3] = {};     // the point in the middle of the picture, in pixels of the scene, from its own middle
+  float zoom = 1;           // pixels of the picture for one of the scene
+  float angles[3] = {};     // degrees: azimuth, elevation, roll
+  float field_of_view = 45; // degrees, from the picture's top to its bottom; 0: without perspective
+  static std::vector<mr_field> fields() {
+    return {field("center", &ViewCamera::center), field("zoom", &ViewCamera::zoom),
+            field("angles", &ViewCamera::angles), field("field_of_view", &ViewCamera::field_of_view)};
+  }
+};
+
+// How values become colours.
+struct ViewLook {
+  static constexpr std::string_view kSchema = "millrace.ViewLook";
+  float low = 0, high = 1; // the values that are black and white
+  float gamma = 1;
+  float opacity = 1; // 0…1
+  static std::vector<mr_field> fields() {
+    return {field("low", &ViewLook::low), field("high", &ViewLook::high), field("gamma", &ViewLook::gamma),
+            field("opacity", &ViewLook::opacity)};
+  }
+};
+
+// The slice of data of several dimensions that is shown.
+struct ViewDims {
+  static constexpr std::string_view kSchema = "millrace.ViewDims";
+  int32_t steps[8] = {}; // the place on each axis
+  int32_t shown = 2;     // dimensions that are shown: 2 or 3
+  int32_t level = 0;     // resolution: 0 is the finest
+  static std::vector<mr_field> fields() {
+    return {field("steps", &ViewDims::steps), field("shown", &ViewDims::shown), field("level", &ViewDims::level)};
+  }
+};
+
+} // namespace v1
+} // namespace millrace
+#pragma GCC visibility pop
