@@ -90,6 +90,7 @@ mr_status start_handler(HandlerRun& step) {
 
 mr_status stop_handler(HandlerRun& step) {
   if (step.on.device) step.on.device->enter_thread();
+  step.run->holds->end_pages(*step.instance);
   const mr_status status = step.instance->stop();
   step.run->holds->let_go(*step.instance);
   return status;

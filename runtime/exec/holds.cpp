@@ -28,7 +28,14 @@ void Holds::serve(const plugin::Instance& holder, const mr_site& site) {
   held_[&holder].pages.push_back(std::move(page));
 }
 
+void Holds::end_pages(const plugin::Instance& holder) {
+  std::vector<std::shared_ptr<void>> pages; // they go once the lock is gone: their handlers are called a last time
+  const std::lock_guard lock(mutex_);
+  if (const auto found = held_.find(&holder); found != held_.end()) pages.swap(found->second.pages);
+}
+
 void Holds::let_go(const plugin::Instance& holder) {
+  end_pages(holder); // first: their functions may use the objects
   Held held;
   {
     const std::lock_guard lock(mutex_);
@@ -37,7 +44,6 @@ void Holds::let_go(const plugin::Instance& holder) {
     held = std::move(found->second);
     held_.erase(found);
   }
-  held.pages.clear();
 }
 
 } // namespace millrace::exec

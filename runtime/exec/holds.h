@@ -1,5 +1,5 @@
 // Handlers hold things of their run: objects that several of them share (rule 4.15), and pages that they serve (rule
-// 4.16). A handler holds them until its stop has returned.
+// 4.16). A handler holds objects until its stop has returned, and pages until it is called.
 #pragma once
 
 #include <map>
@@ -30,7 +30,9 @@ class Holds {
   void* share(const plugin::Instance& holder, const std::string& name, Make make, Drop drop, void* context);
   // Throws Failure.
   void serve(const plugin::Instance& holder, const mr_site& site);
-  // The holder has stopped. Its pages go first, since their functions may use the objects.
+  // The holder is about to stop: no function of its pages is called any more.
+  void end_pages(const plugin::Instance& holder);
+  // The holder has stopped, or has not started.
   void let_go(const plugin::Instance& holder);
 
  private:

@@ -211,7 +211,7 @@ TEST_CASE("4.15: the plan refuses a second owner of an object, and a handler tha
   CHECK(none.notes[0] == "no handler of this pipeline owns a counter; one can: h.owner");
 }
 
-TEST_CASE("4.16: a page is served from a handler's start until it has stopped") {
+TEST_CASE("4.16: a page is served from a handler's start until it is about to stop") {
   NotedServer server;
   Setup with = setup();
   with.options.pages = &server;

@@ -477,7 +477,7 @@ typedef struct mr_device_info {
 
 /* ---- pages of handlers ---------------------------------------------------------------------------------------- */
 
-/* A file of a handler's page. Lives until the handler's stop has returned, as all of an mr_site does. */
+/* A file of a handler's page. Lives until the handler's stop is called, as all of an mr_site does. */
 typedef struct mr_site_file {
   const char* name; /* "view.js"; "index.html" is the page itself */
   const uint8_t* bytes;
@@ -508,7 +508,7 @@ struct mr_peer {
 
 /* A page of a handler: files, and a WebSocket beside them, "channel". The program's one server serves it, and lets in
  * whoever has a token of the run. The functions are called by the thread of that server, one at a time, and must not
- * wait. */
+ * wait; `close` by the thread that is about to stop the handler, too. */
 typedef struct mr_site {
   uint32_t size;
   uint32_t file_count;
@@ -590,11 +590,11 @@ struct mr_host {
    * MR_ERROR if another body runs, or none; no sentence is set. A table may end before it, as with fail_as. */
   mr_status (*find_gpu)(void* instance, mr_gpu* gpu);
   /* The object of this name that the handlers of one plugin share in one run; null, with the sentence set, outside
-   * start and what follows it. The first call makes it. Each handler that called holds it until its stop has returned,
-   * and after the last one it is dropped. make returns null if it fails. */
+   * start and what follows it. The first call makes it. Each handler that called holds it until its stop has returned
+   * or its start has failed, and after the last one it is dropped. make returns null if it fails. */
   void* (*share)(void* instance, const char* name, void* (*make)(void* context), void (*drop)(void* object),
                  void* context);
-  /* Serves a page from now on, until the handler's stop has returned. MR_ERROR, with the sentence set: another page has
+  /* Serves a page from now on, until the handler's stop is called. MR_ERROR, with the sentence set: another page has
    * the path, the server cannot listen there, or the program has none. */
   mr_status (*serve)(void* instance, const mr_site* site);
 };

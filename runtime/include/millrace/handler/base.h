@@ -186,8 +186,8 @@ class Handler {
     return GpuPlace{found.native_stream, found.scratch, declaration_.scratch_bytes, found.library};
   }
   // The object of this name and type that the handlers of this plugin share in this run. The first call makes it. It
-  // is there until stop() has returned in each handler that called, so start() asks for it anew. Throws what T's
-  // constructor throws, which must not share by itself.
+  // is there until stop() has returned in each handler that called, or its start() has thrown, so start() asks for it
+  // anew. Throws what T's constructor throws, which must not share by itself.
   template <class T>
   T& share(const std::string& name) const {
     std::exception_ptr failure;
@@ -206,7 +206,7 @@ class Handler {
     if (!shared) throw std::bad_alloc(); // the runtime has said why
     return *static_cast<T*>(shared);
   }
-  // Serves a page from now on, until stop() has returned (mr_site says what that is). Throws if it cannot be served.
+  // Serves a page from now on, until stop() is called (mr_site says what that is). Throws if it cannot be served.
   void serve(const mr_site& site) const {
     if (host_->serve(context_, &site) != MR_OK) throw std::bad_alloc(); // the runtime has said why
   }
