@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cstring>
+#include <stdexcept>
 #include <utility>
 
 namespace millrace::viewer {
@@ -37,6 +38,7 @@ bool are_alike(const codec::Picture& a, const codec::Picture& b) {
 } // namespace
 
 void Broadcast::begin(const codec::EncoderSettings& settings, Says says) {
+  end(); // in case a view.remote failed before
   settings_ = settings;
   says_ = std::move(says);
   ends_ = false;
@@ -82,7 +84,11 @@ void Broadcast::show(const Shown& shown) {
 void Broadcast::forget() {
   std::unique_lock lock(mutex_);
   changed_.wait(lock, [&] { return encoded_memory_ == 0; });
-  for (auto& [page, receiver] : receivers_) receiver.has = 0;
+  for (auto& [page, receiver] : receivers_) {
+    receiver.has = 0;
+    receiver.answered.clear(); // media times may begin again
+  }
+  for (Stream& stream : streams_) stream.number = 0;
   newest_ = {};
 }
 
@@ -108,19 +114,34 @@ void Broadcast::acknowledge(uint64_t page, const Ack& ack) {
     if (found == receivers_.end()) throw Rubbish("a picture is acknowledged before start");
     Receiver& receiver = found->second;
     auto& waiting = receiver.unacknowledged;
-    const auto acknowledged = std::find(waiting.begin(), waiting.end(), ack.seq);
+    const auto acknowledged =
+        std::find_if(waiting.begin(), waiting.end(), [&](const Sent& sent) { return sent.seq == ack.seq; });
     if (acknowledged == waiting.end())
       throw Rubbish("the picture " + std::to_string(ack.seq) + " is acknowledged, and does not wait for that");
     waiting.erase(waiting.begin(), acknowledged + 1); // it has read those before, too
-    if (ack.fate == Fate::failed) receiver.stream->asks_key = true;
+    if (ack.fate == Fate::drawn) receiver.failures = 0;
+    if (ack.fate == Fate::failed) {
+      receiver.stream->asks_key = true;
+      if (++receiver.failures < kFailuresMax) {
+        receiver.has = 0; // it gets this picture again
+      } else if (receiver.codecs.size() > 1) {
+        std::erase(receiver.codecs, receiver.stream->codec);
+        enter(receiver, shared_stream(receiver.codecs[0]));
+        receiver.failures = 0;
+      }
+    }
   }
   changed_.notify_all();
 }
 
 void Broadcast::answer(uint64_t page, uint32_t event, int64_t media_ns) {
+  constexpr size_t kAnswersMax = 64; // for a page that gets no pictures; the newest ones count
   const std::lock_guard lock(mutex_);
-  if (const auto found = receivers_.find(page); found != receivers_.end())
-    found->second.answered.push_back({media_ns, event});
+  const auto found = receivers_.find(page);
+  if (found == receivers_.end()) return;
+  auto& answered = found->second.answered;
+  if (answered.size() == kAnswersMax) answered.pop_front();
+  answered.push_back({media_ns, event});
 }
 
 std::pair<uint32_t, uint32_t> Broadcast::size() const {
@@ -147,7 +168,7 @@ void Broadcast::enter(Receiver& receiver, Stream& stream) {
   stream.asks_key = true;
 }
 
-// Pages that would miss a picture leave the stream.
+// Pages that lag would miss a picture: they leave the stream.
 void Broadcast::leave_those_behind(Stream& stream) {
   for (auto& [page, receiver] : receivers_)
     if (receiver.stream == &stream && !receiver.has_credit())
@@ -156,10 +177,11 @@ void Broadcast::leave_those_behind(Stream& stream) {
 
 // Pages with a stream of their own that keep up with the shared one come back to it.
 void Broadcast::join_those_in_step(Stream& shared) {
+  const Clock::time_point now = Clock::now();
   for (auto& [page, receiver] : receivers_) {
     if (receiver.stream->is_shared || receiver.stream->codec != shared.codec) continue;
-    receiver.in_step = receiver.has_credit() ? receiver.in_step + 1 : 0;
-    if (receiver.in_step >= kInStep) enter(receiver, shared);
+    receiver.in_step = receiver.lags(now) ? 0 : receiver.in_step + 1;
+    if (receiver.in_step >= kInStep && receiver.has_credit()) enter(receiver, shared);
   }
 }
 
@@ -177,6 +199,15 @@ void Broadcast::drop_unused_streams() {
   });
 }
 
+// True if the stream goes on for all its pages or for none, and one of them is about to acknowledge.
+bool Broadcast::waits_for_a_page(const Stream& stream) const {
+  if (stream.codec != Codec::h264) return false;
+  const Clock::time_point now = Clock::now();
+  return std::any_of(receivers_.begin(), receivers_.end(), [&](const auto& one) {
+    return one.second.stream == &stream && !one.second.has_credit() && !one.second.lags(now);
+  });
+}
+
 // A stream with pages that have credit and lack the newest picture, and these pages. Null: there is none.
 Broadcast::Stream* Broadcast::next_stream(std::vector<uint64_t>& ready) {
   if (newest_.number == 0) return nullptr;
@@ -184,7 +215,7 @@ Broadcast::Stream* Broadcast::next_stream(std::vector<uint64_t>& ready) {
     ready.clear();
     for (const auto& [page, receiver] : receivers_)
       if (receiver.stream == &stream && receiver.has_credit() && receiver.has != newest_.number) ready.push_back(page);
-    if (!ready.empty()) return &stream;
+    if (!ready.empty() && !waits_for_a_page(stream)) return &stream;
   }
   return nullptr;
 }
@@ -193,66 +224,95 @@ void Broadcast::run() {
   std::unique_lock lock(mutex_);
   std::vector<uint64_t> ready;
   for (;;) {
-    Stream* stream = nullptr;
-    changed_.wait(lock, [&] { return ends_ || (stream = next_stream(ready)); });
     if (ends_) return;
+    Stream* const stream = next_stream(ready);
+    if (!stream) {
+      const auto waits = [&](const Stream& one) { return waits_for_a_page(one); };
+      if (std::any_of(streams_.begin(), streams_.end(), waits))
+        changed_.wait_for(lock, std::chrono::milliseconds(kLagMs)); // by then the page lags
+      else
+        changed_.wait(lock);
+      continue;
+    }
     if (stream->codec == Codec::h264 && stream->is_shared) {
       leave_those_behind(*stream);
       join_those_in_step(*stream);
       drop_unused_streams();
-      ready = pages_of(*stream); // also those that have this picture: the stream goes on for all or for none
+      ready = pages_of(*stream); // also those that have this picture
     }
-    const Picture picture = newest_;
-    const codec::EncoderSettings settings = settings_;
-    const bool is_changed = std::exchange(stream->changes, settings_changes_) != settings_changes_;
-    const bool asks_key = std::exchange(stream->asks_key, false);
-    newest_.is_encoded = true;
-    encoded_memory_ = picture.memory;
-    lock.unlock();
-    auto unit = std::make_shared<std::vector<uint8_t>>();
-    bool is_key = false;
-    std::string failure;
-    try {
-      if (!stream->encoder)
-        stream->encoder = codec::find_encoder(kCodecNames[static_cast<size_t>(stream->codec)]).make(settings);
-      else if (is_changed)
-        stream->encoder->change(settings);
-      if (asks_key) stream->encoder->ask_key();
-      is_key = stream->encoder->encode(picture.shown.picture, *unit);
-    } catch (const std::exception& error) {
-      failure = error.what();
-    }
-    lock.lock();
-    encoded_memory_ = 0;
-    changed_.notify_all();
-    if (!failure.empty()) {
-      give_up(*stream, failure);
-      continue;
-    }
-    ++(stream->codec == Codec::jpeg ? counts_.encoded_jpeg : counts_.encoded_h264);
-    const codec::Picture& sent = picture.shown.picture;
-    const auto encoded_us = static_cast<uint32_t>(std::max(0.0, seconds_now() - picture.came_s) * 1e6);
-    for (const uint64_t page : ready) {
-      const auto found = receivers_.find(page);
-      if (found == receivers_.end() || found->second.stream != stream) continue;
-      Receiver& receiver = found->second;
-      while (!receiver.answered.empty() && receiver.answered.front().media_ns <= picture.shown.media_ns) {
-        receiver.answers = receiver.answered.front().event;
-        receiver.answered.pop_front();
-      }
-      receiver.has = picture.number;
-      send(receiver,
-           {++receiver.last_seq, picture.came_s, sent.width, sent.height, stream->codec, is_key, receiver.answers,
-            encoded_us},
-           unit);
-    }
+    const bool has_unit =
+        stream->codec == Codec::jpeg && stream->number == newest_.number && stream->changes == settings_changes_;
+    if (has_unit)
+      send_to(ready, *stream, newest_);
+    else
+      encode(lock, *stream, ready);
   }
 }
 
-void Broadcast::send(Receiver& receiver, const PictureHead& head,
-                     const std::shared_ptr<const std::vector<uint8_t>>& unit) {
-  using Held = std::shared_ptr<const std::vector<uint8_t>>;
-  receiver.unacknowledged.push_back(head.seq);
+// Encodes the newest picture, without the lock, and sends it to these pages of the stream.
+void Broadcast::encode(std::unique_lock<std::mutex>& lock, Stream& stream, const std::vector<uint64_t>& ready) {
+  const Picture picture = newest_;
+  const codec::EncoderSettings settings = settings_;
+  const bool is_changed = std::exchange(stream.changes, settings_changes_) != settings_changes_;
+  const bool asks_key = std::exchange(stream.asks_key, false);
+  newest_.is_encoded = true;
+  encoded_memory_ = picture.memory;
+  lock.unlock();
+  auto unit = std::make_shared<std::vector<uint8_t>>();
+  bool is_key = false, is_refused = false;
+  std::string failure;
+  try {
+    if (!stream.encoder)
+      stream.encoder = codec::find_encoder(kCodecNames[static_cast<size_t>(stream.codec)]).make(settings);
+    else if (is_changed)
+      stream.encoder->change(settings);
+    if (asks_key) stream.encoder->ask_key();
+    is_key = stream.encoder->encode(picture.shown.picture, *unit);
+  } catch (const std::invalid_argument& error) { // a picture that it does not take; others go on
+    failure = error.what();
+    is_refused = true;
+  } catch (const std::exception& error) {
+    failure = error.what();
+  }
+  lock.lock();
+  encoded_memory_ = 0;
+  changed_.notify_all();
+  if (is_refused) {
+    say_once("a picture is not shown: " + failure);
+    stream.asks_key = stream.asks_key || asks_key;
+    for (const uint64_t page : ready)
+      if (const auto found = receivers_.find(page); found != receivers_.end()) found->second.has = picture.number;
+    return;
+  }
+  if (!failure.empty()) return give_up(stream, failure);
+  ++(stream.codec == Codec::jpeg ? counts_.encoded_jpeg : counts_.encoded_h264);
+  stream.unit = std::move(unit);
+  stream.number = picture.number;
+  stream.is_key = is_key;
+  send_to(ready, stream, picture);
+}
+
+void Broadcast::send_to(const std::vector<uint64_t>& pages, const Stream& stream, const Picture& picture) {
+  const codec::Picture& sent = picture.shown.picture;
+  const double encoded_us = std::clamp((seconds_now() - picture.came_s) * 1e6, 0.0, double{UINT32_MAX});
+  for (const uint64_t page : pages) {
+    const auto found = receivers_.find(page);
+    if (found == receivers_.end() || found->second.stream != &stream) continue;
+    Receiver& receiver = found->second;
+    while (!receiver.answered.empty() && receiver.answered.front().media_ns <= picture.shown.media_ns) {
+      receiver.answers = receiver.answered.front().event;
+      receiver.answered.pop_front();
+    }
+    receiver.has = picture.number;
+    send(receiver,
+         {++receiver.last_seq, picture.came_s, sent.width, sent.height, stream.codec, stream.is_key, receiver.answers,
+          static_cast<uint32_t>(encoded_us)},
+         stream.unit);
+  }
+}
+
+void Broadcast::send(Receiver& receiver, const PictureHead& head, const Unit& unit) {
+  receiver.unacknowledged.push_back({head.seq, Clock::now()});
   const std::vector<uint8_t> bytes = bytes_of(head);
   mr_message message{};
   message.size = sizeof message;
@@ -260,17 +320,21 @@ void Broadcast::send(Receiver& receiver, const PictureHead& head,
   message.head_bytes = bytes.size();
   message.body = unit->data();
   message.body_bytes = unit->size();
-  message.context = new Held(unit);
-  message.release = [](void* held) { delete static_cast<Held*>(held); };
+  message.context = new Unit(unit);
+  message.release = [](void* held) { delete static_cast<Unit*>(held); };
   receiver.peer->send(receiver.peer, &message);
   ++counts_.sent;
   counts_.sent_bytes += bytes.size() + unit->size();
 }
 
+void Broadcast::say_once(const std::string& sentence) {
+  if (says_ && said_.insert(sentence).second) says_(sentence);
+}
+
 // Its pages take the next codec that they know. A page without one sees no more pictures.
 void Broadcast::give_up(Stream& stream, const std::string& why) {
   const std::string name(kCodecNames[static_cast<size_t>(stream.codec)]);
-  if (says_) says_("the encoder " + name + " failed: " + why);
+  say_once("the encoder " + name + " failed: " + why);
   for (auto receiver = receivers_.begin(); receiver != receivers_.end();) {
     Receiver& one = receiver->second;
     if (one.stream != &stream) {

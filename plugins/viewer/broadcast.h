@@ -7,11 +7,13 @@
 // A page has at most kCreditsMax pictures that it has not acknowledged. More would pile up in buffers on the way, where
 // nobody can drop them; fewer would let the way stand idle.
 //
-// Streams. JPEG has one: each picture stands alone. In H.264 a picture needs those before it, so all pages of a stream
-// get the same pictures. A page without credit when its stream goes on leaves it for one of its own, and comes back at
-// a key frame once it keeps up again.
+// Streams. JPEG has one: each picture stands alone, and its bytes are kept for pages that come to it later. In H.264 a
+// picture needs those before it, so all pages of a stream get the same pictures: the stream waits for an
+// acknowledgement that is on its way. A page whose acknowledgement takes longer than kLagMs leaves for a stream of its
+// own, and comes back at a key frame once it keeps up again.
 #pragma once
 
+#include <chrono>
 #include <condition_variable>
 #include <cstdint>
 #include <deque>
@@ -20,6 +22,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <set>
 #include <string>
 #include <thread>
 #include <utility>
@@ -32,6 +35,10 @@
 namespace millrace::viewer {
 
 inline constexpr size_t kCreditsMax = 2;
+// A page whose oldest picture has waited for longer than this for its acknowledgement lags behind the others.
+inline constexpr int64_t kLagMs = 50;
+// A page that has failed to decode so many pictures in a row gets the next codec that it knows.
+inline constexpr uint32_t kFailuresMax = 4;
 
 // A picture that view.remote shows. Its pixels stay as they are until the next one is shown, or forget().
 struct Shown {
@@ -54,7 +61,7 @@ class Broadcast {
   void begin(const codec::EncoderSettings& settings, Says says);
   void change(const codec::EncoderSettings& settings);
   void end();
-  // Returns once the picture before is read no more.
+  // Returns once the picture before is read no more, which is when its encoding ends.
   void show(const Shown& shown);
   // The picture is gone: nothing is sent until the next one.
   void forget();
@@ -71,12 +78,21 @@ class Broadcast {
   BroadcastCounts counts() const;
 
  private:
+  using Clock = std::chrono::steady_clock;
+  using Unit = std::shared_ptr<const std::vector<uint8_t>>;
   struct Stream {
     Codec codec;
     bool is_shared;
     std::unique_ptr<codec::Encoder> encoder{}; // null: made with the next picture
     bool asks_key = false;
     uint64_t changes = 0; // those of the settings that it has
+    Unit unit{};          // the picture that was encoded last
+    uint64_t number = 0;  // that picture's
+    bool is_key = false;
+  };
+  struct Sent {
+    uint32_t seq;
+    Clock::time_point at;
   };
   struct Answered {
     int64_t media_ns;
@@ -86,13 +102,17 @@ class Broadcast {
     mr_peer* peer;
     std::vector<Codec> codecs;
     Stream* stream = nullptr;
-    std::deque<uint32_t> unacknowledged{};
+    std::deque<Sent> unacknowledged{};
+    uint32_t failures = 0; // pictures in a row that it could not decode
     uint32_t last_seq = 0;
     uint64_t has = 0;     // the newest picture that it got
-    uint32_t in_step = 0; // pictures of the shared stream in a row for which it had credit, while it has its own
+    uint32_t in_step = 0; // pictures of the shared stream in a row with which it kept up, while it has its own
     std::deque<Answered> answered{};
     uint32_t answers = 0;
     bool has_credit() const { return unacknowledged.size() < kCreditsMax; }
+    bool lags(Clock::time_point now) const {
+      return !has_credit() && now - unacknowledged.front().at > std::chrono::milliseconds(kLagMs);
+    }
   };
   struct Picture { // the newest one
     Shown shown;
@@ -105,13 +125,17 @@ class Broadcast {
   void run();
   // All are called under the mutex.
   Stream* next_stream(std::vector<uint64_t>& ready);
+  bool waits_for_a_page(const Stream& stream) const;
+  void encode(std::unique_lock<std::mutex>& lock, Stream& stream, const std::vector<uint64_t>& ready);
+  void say_once(const std::string& sentence);
   void leave_those_behind(Stream& stream);
   void join_those_in_step(Stream& shared);
   std::vector<uint64_t> pages_of(const Stream& stream) const;
   Stream& shared_stream(Codec codec);
   void enter(Receiver& receiver, Stream& stream);
   void drop_unused_streams();
-  void send(Receiver& receiver, const PictureHead& head, const std::shared_ptr<const std::vector<uint8_t>>& unit);
+  void send_to(const std::vector<uint64_t>& pages, const Stream& stream, const Picture& picture);
+  void send(Receiver& receiver, const PictureHead& head, const Unit& unit);
   void give_up(Stream& stream, const std::string& why);
 
   mutable std::mutex mutex_; // guards all that follows
@@ -125,6 +149,7 @@ class Broadcast {
   std::list<Stream> streams_;
   std::map<uint64_t, Receiver> receivers_;
   BroadcastCounts counts_;
+  std::set<std::string> said_;
   bool ends_ = false;
   std::thread thread_; // last: it uses all of the above
 };

@@ -61,9 +61,9 @@ class ViewRemote final : public Handler {
     }
     if (options.codecs.empty()) throw std::runtime_error(codec::find_encoder("jpeg").why_missing());
     options.says = [this](const std::string& sentence) { log(MR_LOG_WARNING, sentence); };
-    viewer_ = &share<Viewer>(*name_);
-    viewer_->begin(std::move(options));
-    told_ = {};
+    Viewer& viewer = share<Viewer>(*name_);
+    viewer.begin(std::move(options));
+    told_ = viewer.counts();
     path_ = "view/" + *name_;
     site_ = {};
     site_.size = sizeof site_;
@@ -72,13 +72,19 @@ class ViewRemote final : public Handler {
     site_.listen = listen_->c_str();
     site_.files = files_.data();
     site_.file_count = static_cast<uint32_t>(files_.size());
-    site_.context = viewer_;
-    site_.open = [](void* viewer, mr_peer* peer) { static_cast<Viewer*>(viewer)->open(peer); };
-    site_.take = [](void* viewer, mr_peer* peer, const uint8_t* bytes, uint64_t size, uint32_t is_text) {
-      static_cast<Viewer*>(viewer)->take(peer, {reinterpret_cast<const char*>(bytes), size}, is_text != 0);
+    site_.context = &viewer;
+    site_.open = [](void* of, mr_peer* peer) { static_cast<Viewer*>(of)->open(peer); };
+    site_.take = [](void* of, mr_peer* peer, const uint8_t* bytes, uint64_t size, uint32_t is_text) {
+      static_cast<Viewer*>(of)->take(peer, {reinterpret_cast<const char*>(bytes), size}, is_text != 0);
     };
-    site_.close = [](void* viewer, mr_peer* peer) { static_cast<Viewer*>(viewer)->close(peer); };
-    serve(site_);
+    site_.close = [](void* of, mr_peer* peer) { static_cast<Viewer*>(of)->close(peer); };
+    try {
+      serve(site_);
+    } catch (...) {
+      viewer.end();
+      throw;
+    }
+    viewer_ = &viewer;
   }
 
   void process(Tick& tick, Cpu&) {

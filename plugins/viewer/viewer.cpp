@@ -13,6 +13,7 @@ using nlohmann::ordered_json;
 namespace {
 
 constexpr int64_t kSecondNs = 1'000'000'000;
+constexpr size_t kKeysMax = 64; // more than hands hold
 
 } // namespace
 
@@ -70,10 +71,37 @@ void Viewer::open(mr_peer* peer) {
 }
 
 void Viewer::close(mr_peer* peer) {
-  broadcast_.remove(peer->number);
   const std::lock_guard lock(mutex_);
-  pages_.erase(peer->number);
-  lease_.leave(peer->number);
+  if (const auto found = pages_.find(peer->number); found != pages_.end()) forget(found);
+}
+
+// The page is gone: it holds no button and no key any more, and its pointer is nowhere.
+void Viewer::forget(std::map<uint64_t, Page>::iterator page) {
+  const uint64_t number = page->first;
+  Page gone = std::move(page->second);
+  broadcast_.remove(number);
+  pages_.erase(page);
+  lease_.leave(number);
+  ViewEvent event = gone.pointer;
+  event.viewer = static_cast<uint32_t>(number);
+  event.seq = gone.newest_event;
+  event.dx = event.dy = 0;
+  if (std::exchange(event.buttons, 0) != 0) {
+    event.kind = static_cast<int32_t>(ViewEventKind::up);
+    state_.add(event);
+  }
+  for (const std::string& key : gone.keys) {
+    ViewEvent up;
+    up.kind = static_cast<int32_t>(ViewEventKind::key_up);
+    up.viewer = event.viewer;
+    up.seq = event.seq;
+    std::copy(key.begin(), key.end(), up.name);
+    state_.add(up);
+  }
+  if (gone.has_pointer) {
+    event.kind = static_cast<int32_t>(ViewEventKind::leave);
+    state_.add(event);
+  }
   tell_control();
 }
 
@@ -86,23 +114,24 @@ void Viewer::take(mr_peer* peer, std::string_view message, bool is_text) {
     read(found->second, message, is_text);
   } catch (const Rubbish& rubbish) {
     ++counts_.cut_off;
-    say(found->second, ordered_json{{"type", "error"}, {"message", rubbish.what()}}.dump());
+    const ordered_json error = {{"type", "error"}, {"message", rubbish.what()}};
+    say(found->second,
+        error.dump(-1, ' ', false, ordered_json::error_handler_t::replace)); // it may quote what is no text
     peer->end(peer, kCloseRubbish, rubbish.what());
-    broadcast_.remove(peer->number);
-    lease_.leave(peer->number);
-    pages_.erase(found);
-    tell_control();
+    forget(found);
   }
 }
 
 void Viewer::count_message(Page& page) {
-  const int64_t now = now_ns();
-  if (now - page.second_ns >= kSecondNs) {
-    page.second_ns = now;
-    page.messages = 0;
+  const int64_t now = now_ns(), earned = (now - page.counted_ns) / (kSecondNs / kMessagesPerSecond);
+  if (earned > 0) {
+    page.messages_left =
+        earned < kMessagesAtOnce ? std::min(page.messages_left + earned, kMessagesAtOnce) : kMessagesAtOnce;
+    page.counted_ns = now;
   }
-  if (++page.messages > kMessagesMax)
-    throw Rubbish("more than " + std::to_string(kMessagesMax) + " messages in a second are more than a person makes");
+  if (page.messages_left-- <= 0)
+    throw Rubbish("more than " + std::to_string(kMessagesPerSecond) +
+                  " messages a second are more than a person makes");
 }
 
 void Viewer::read(Page& page, std::string_view message, bool is_text) {
@@ -110,6 +139,7 @@ void Viewer::read(Page& page, std::string_view message, bool is_text) {
   const Message read = read_message(message);
   if (const Start* const asks = std::get_if<Start>(&read)) return start(page, *asks);
   if (const Ping* const ping = std::get_if<Ping>(&read)) {
+    tell_control(); // the lease may have run out
     const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
     return say(page, ordered_json{{"type", "pong"}, {"at", ping->at}, {"seconds", seconds}}.dump());
   }
@@ -119,18 +149,32 @@ void Viewer::read(Page& page, std::string_view message, bool is_text) {
   }
   if (!may_steer(page)) return;
   if (const ViewEvent* const event = std::get_if<ViewEvent>(&read)) {
-    if (event->seq <= page.newest_event)
-      throw Rubbish("event: seq is " + std::to_string(event->seq) + " after " + std::to_string(page.newest_event));
-    page.newest_event = event->seq;
-    ViewEvent named = *event;
-    named.viewer = static_cast<uint32_t>(page.peer->number);
-    state_.add(named);
+    take_event(page, *event);
   } else if (const CameraChange* const camera = std::get_if<CameraChange>(&read)) {
     state_.apply(*camera);
   } else if (const LookChange* const look = std::get_if<LookChange>(&read)) {
     state_.apply(*look);
   } else {
     state_.apply(std::get<DimsChange>(read));
+  }
+}
+
+void Viewer::take_event(Page& page, const ViewEvent& event) {
+  if (event.seq <= page.newest_event)
+    throw Rubbish("event: seq is " + std::to_string(event.seq) + " after " + std::to_string(page.newest_event));
+  page.newest_event = event.seq;
+  ViewEvent named = event;
+  named.viewer = static_cast<uint32_t>(page.peer->number);
+  state_.add(named);
+  const auto kind = static_cast<ViewEventKind>(event.kind);
+  const std::string key(reinterpret_cast<const char*>(event.name));
+  if (kind == ViewEventKind::key_up) {
+    page.keys.erase(key);
+  } else if (kind == ViewEventKind::key_down) {
+    if (page.keys.size() < kKeysMax) page.keys.insert(key);
+  } else {
+    page.pointer = named;
+    page.has_pointer = kind != ViewEventKind::leave;
   }
 }
 

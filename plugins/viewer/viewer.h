@@ -8,6 +8,7 @@
 #include <functional>
 #include <map>
 #include <mutex>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -19,8 +20,9 @@
 
 namespace millrace::viewer {
 
-// A page may send so many messages in a second, twice what a mouse of 1,000 Hz makes. One that sends more is cut off.
-inline constexpr uint32_t kMessagesMax = 2000;
+// A page may send so many messages a second, twice what a mouse of 1,000 Hz makes, and those of ten seconds at once,
+// for what has piled up on a line that stood still. One that sends more is cut off.
+inline constexpr int64_t kMessagesPerSecond = 2000, kMessagesAtOnce = 10 * kMessagesPerSecond;
 
 // The closing codes of a viewer's page, besides those of every page: what it sent was no message; it can decode
 // nothing; no picture can be encoded.
@@ -79,8 +81,10 @@ class Viewer {
     mr_peer* peer;
     bool has_started = false;
     uint32_t newest_event = 0, told_event = 0; // received; given to view.events
-    int64_t second_ns = 0;                     // the beginning of the second in which `messages` came
-    uint32_t messages = 0;
+    ViewEvent pointer{};                       // its newest event of the pointer
+    bool has_pointer = false;                  // over the picture
+    std::set<std::string> keys{};              // that are down
+    int64_t messages_left = kMessagesAtOnce, counted_ns = 0;
   };
 
   int64_t now_ns() const;
@@ -88,6 +92,8 @@ class Viewer {
   void start(Page& page, const Start& start);
   bool may_steer(Page& page);
   void count_message(Page& page);
+  void take_event(Page& page, const ViewEvent& event);
+  void forget(std::map<uint64_t, Page>::iterator page);
   // Tells all pages who has control, if that has changed.
   void tell_control();
   static void say(const Page& page, const std::string& text);

@@ -29,7 +29,12 @@ uint64_t big_endian(std::string_view bytes) {
   return number;
 }
 
-std::string quoted(const std::string& text) { return "\"" + text.substr(0, 40) + "\""; }
+// The beginning of a text, up to the end of a character.
+std::string quoted(const std::string& text) {
+  size_t size = std::min<size_t>(text.size(), 40);
+  while (size > 0 && size < text.size() && (text[size] & 0xC0) == 0x80) --size;
+  return "\"" + text.substr(0, size) + "\"";
+}
 
 // One object, whose members are read by name.
 class Reader {

@@ -140,7 +140,7 @@ class HandlerPages::Channel : public http::Channel {
   void greet(std::string_view message) {
     Request hello;
     if (!guest_.greet(message, hello, http_peer_)) return;
-    const bool steers = guest_.steers() && hello.params.value("role", "steer") != "watch";
+    const bool steers = guest_.steers() && hello.params.value("role", nlohmann::ordered_json()) != "watch";
     http_peer_.send(result_line(hello.id, {{"role", steers ? "steer" : "watch"}, {"number", number_}}));
     peer_.emplace(http_peer_, steers, number_);
     if (page_->open(*peer_)) return;

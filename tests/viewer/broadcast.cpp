@@ -85,7 +85,7 @@ TEST_CASE("A page gets two pictures, and another one for each that it acknowledg
   CHECK(film.failures.empty());
 }
 
-TEST_CASE("A picture like the one before is not encoded again, but a newcomer gets it") {
+TEST_CASE("A picture like the one before is not sent again, and a newcomer gets the bytes that are there") {
   if (!has("jpeg")) return;
   Broadcast broadcast;
   broadcast.begin({}, {});
@@ -98,7 +98,7 @@ TEST_CASE("A picture like the one before is not encoded again, but a newcomer ge
   broadcast.add(2, &second, {Codec::jpeg});
   second.pictures(1);
   CHECK(first.picture_count() == 1);
-  CHECK(broadcast.counts().encoded_jpeg == 2);
+  CHECK(broadcast.counts().encoded_jpeg == 1);
   CHECK(broadcast.counts().no_credit == 0);
   broadcast.end();
 }
@@ -140,10 +140,24 @@ TEST_CASE("A page of H.264 begins with a key frame, and a newcomer's begins the 
   film.show();
   CHECK(FakePage::bytes_of(first.pictures(6)[5]) == FakePage::bytes_of(second.pictures(2)[1]));
   CHECK(!FakePage::is_key(second.pictures(2)[1]));
-  film.acknowledge(second, 2, Fate::failed);
   film.acknowledge(first, 6);
+  film.acknowledge(second, 2, Fate::failed);
+  CHECK(FakePage::is_key(second.pictures(3)[2])); // the same picture again
+}
+
+TEST_CASE("A page that cannot decode gets the picture again, and after some failures in another codec") {
+  if (!has("h264") || !has("jpeg")) return;
+  Film film;
+  FakePage page(1);
+  film.broadcast.add(1, &page, {Codec::h264, Codec::jpeg});
   film.show();
-  CHECK(FakePage::is_key(second.pictures(3)[2]));
+  for (uint32_t seq = 1; seq <= kFailuresMax; ++seq) {
+    CHECK(FakePage::codec(page.pictures(seq).back()) == Codec::h264);
+    film.acknowledge(page, seq, Fate::failed);
+  }
+  CHECK(FakePage::codec(page.pictures(kFailuresMax + 1).back()) == Codec::jpeg);
+  film.acknowledge(page, kFailuresMax + 1);
+  CHECK(film.broadcast.counts().encoded_jpeg == 1);
 }
 
 TEST_CASE("A page that lags goes on with a stream of its own, holds up nobody, and comes back when it keeps up") {
@@ -158,7 +172,7 @@ TEST_CASE("A page that lags goes on with a stream of its own, holds up nobody, a
   slow.pictures(1);
   uint32_t fast_seq = static_cast<uint32_t>(fast.pictures(2).size());
   film.acknowledge(fast, fast_seq);
-  for (int n = 0; n < 10; ++n) { // the slow one acknowledges nothing
+  for (int n = 0; n < 10; ++n) { // the slow one acknowledges nothing: it lags after 50 ms, and the fast one goes on
     film.show();
     fast.pictures(++fast_seq);
     film.acknowledge(fast, fast_seq);
@@ -166,7 +180,6 @@ TEST_CASE("A page that lags goes on with a stream of its own, holds up nobody, a
   CHECK(slow.picture_count() == 2);
   film.acknowledge(slow, 2);
   CHECK(FakePage::is_key(slow.pictures(3)[2])); // the first of its own stream
-  CHECK(film.broadcast.counts().encoded_h264 > fast_seq);
   uint32_t slow_seq = 3;
   film.acknowledge(slow, slow_seq);
   bool is_back = false;
@@ -198,7 +211,7 @@ TEST_CASE("A picture says the newest event that it knows") {
   CHECK(FakePage::answers(page.pictures(3)[2]) == 6);
 }
 
-TEST_CASE("A picture that no encoder takes is said once, and its page is told") {
+TEST_CASE("A picture that no encoder takes is said once, and others go on") {
   if (!has("jpeg")) return;
   Film film;
   FakePage page(1);
@@ -211,8 +224,12 @@ TEST_CASE("A picture that no encoder takes is said once, and its page is told") 
   wide.planes[0] = row.data();
   wide.strides[0] = row.size();
   film.broadcast.show({wide, 0});
-  page.pictures(1); // returns as it is ended
-  CHECK(page.ended_code() == 4004);
-  REQUIRE(film.failures.size() == 1);
-  CHECK(film.failures[0].starts_with("the encoder jpeg failed: "));
+  film.show();
+  page.pictures(1);
+  film.broadcast.show({wide, 0});
+  film.show();
+  CHECK(FakePage::seq_of(page.pictures(2)[1]) == 2);
+  CHECK(page.ended_code() == 0);
+  CHECK(film.failures.size() <= 1); // a picture may be replaced before it is encoded
+  if (!film.failures.empty()) CHECK(film.failures[0].starts_with("a picture is not shown: "));
 }

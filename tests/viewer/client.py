@@ -18,8 +18,8 @@ from web_socket import SECONDS_MAX, Closed, WebSocket  # noqa: E402: found by th
 MILLRACE = ""
 DRAWN, PASSED_OVER, FAILED = 1, 2, 3
 H264, JPEG = 0, 1
-LINK = re.compile(r"(\w+): http://([\w.:\[\]]+)/view/(\w+)/#token=([0-9a-f]{32})$")
-WATCH_LINK = re.compile(r"to watch alone: http://[\w.:\[\]]+/view/\w+/#token=([0-9a-f]{32})&role=watch$")
+LINK = re.compile(r"(\w+): https?://([\w.:\[\]]+)/view/(\w+)/#token=([0-9a-f]{32})$")
+WATCH_LINK = re.compile(r"to watch alone: https?://[\w.:\[\]]+/view/\w+/#token=([0-9a-f]{32})&role=watch$")
 
 
 def has_viewer():
@@ -38,7 +38,8 @@ class View:
         self.process = subprocess.Popen([MILLRACE, "run", *map(str, arguments), "--json", self.folder / "report.json"],
                                         cwd=self.folder, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
                                         stderr=subprocess.PIPE, text=True,
-                                        env=os.environ | {"XDG_RUNTIME_DIR": folder.name, "MILLRACE_MACHINE": ""},
+                                        env=os.environ | {"XDG_RUNTIME_DIR": folder.name, "XDG_CONFIG_HOME": folder.name,
+                                                             "MILLRACE_MACHINE": ""},
                                         preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL))
         test.addCleanup(self.process.stderr.close)
         test.addCleanup(self.process.wait)

@@ -6,6 +6,9 @@
 const LEFT = 1, RIGHT = 2;
 const ZOOM_OF_WHEEL = 1.0015, DEGREES_OF_PIXEL = 0.2;
 const KEY_BYTES_MAX = 15;
+const PIXELS_MAX = 65536, FACTOR_MAX = 1e6; // of the viewer; more is no message
+
+const clamped = (value, most) => Math.min(Math.max(value, -most), most);
 
 const modifiersOf = (e) => (e.shiftKey ? 1 : 0) | (e.ctrlKey ? 2 : 0) | (e.altKey ? 4 : 0) | (e.metaKey ? 8 : 0);
 
@@ -17,7 +20,7 @@ export class Input {
     this.seq = 0;
     this.last = null;         // the newest place, in pixels of the picture
     this.move = null;         // a move that waits for the next refresh
-    this.pressed = new Set(); // keys that are down
+    this.pressed = new Map(); // keys that are down: the name that was sent, by their place on the keyboard
     this.buttons = 0;
     this.fingers = new Map(); // touches that are down, by pointer
     const on = (name, heed, options) => stage.addEventListener(name, heed, options);
@@ -44,8 +47,8 @@ export class Input {
   place(e) {
     const box = this.canvas.getBoundingClientRect();
     return {
-      x: (e.clientX - box.left) * this.canvas.width / Math.max(box.width, 1),
-      y: (e.clientY - box.top) * this.canvas.height / Math.max(box.height, 1),
+      x: clamped((e.clientX - box.left) * this.canvas.width / Math.max(box.width, 1), PIXELS_MAX),
+      y: clamped((e.clientY - box.top) * this.canvas.height / Math.max(box.height, 1), PIXELS_MAX),
     };
   }
 
@@ -57,10 +60,16 @@ export class Input {
     const at = this.place(e);
     const from = this.last ?? at;
     this.last = at;
-    return {...at, dx: at.x - from.x, dy: at.y - from.y, buttons: e.buttons, modifiers: modifiersOf(e)};
+    return {...at, dx: clamped(at.x - from.x, PIXELS_MAX), dy: clamped(at.y - from.y, PIXELS_MAX), buttons: e.buttons,
+            modifiers: modifiersOf(e)};
   }
 
+  // Browsers tell of a further button by a move.
   moved(e) {
+    if (e.buttons !== this.buttons && e.pointerType === 'mouse') {
+      this.pointer(e.buttons & ~this.buttons ? 'down' : 'up', e);
+      return;
+    }
     const before = this.last;
     const fields = this.pointerFields(e);
     if (this.pinched(e)) return;
@@ -69,7 +78,7 @@ export class Input {
       this.move = fields;
       requestAnimationFrame(() => this.sendMove());
     } else {
-      this.move = {...fields, dx: fields.dx + this.move.dx, dy: fields.dy + this.move.dy};
+      this.move = {...fields, dx: clamped(fields.dx + this.move.dx, PIXELS_MAX), dy: clamped(fields.dy + this.move.dy, PIXELS_MAX)};
     }
   }
 
@@ -122,7 +131,8 @@ export class Input {
       this.say({type: 'camera', op: 'orbit', dx: dx * DEGREES_OF_PIXEL, dy: dy * DEGREES_OF_PIXEL});
   }
 
-  zoom(factor, at) {
+  zoom(by, at) {
+    const factor = Math.min(Math.max(by, 1 / FACTOR_MAX), FACTOR_MAX);
     this.say({type: 'camera', op: 'zoom', factor, x: at.x - this.canvas.width / 2, y: at.y - this.canvas.height / 2});
   }
 
@@ -131,23 +141,25 @@ export class Input {
     this.sendMove();
     const at = this.place(e);
     if (e.ctrlKey) this.zoom(ZOOM_OF_WHEEL ** -e.deltaY, at); // browsers say a pinch on a touchpad so, too
-    this.send('wheel', {...at, dx: e.deltaX, dy: e.deltaY, buttons: e.buttons, modifiers: modifiersOf(e)});
+    this.send('wheel', {...at, dx: clamped(e.deltaX, PIXELS_MAX), dy: clamped(e.deltaY, PIXELS_MAX), buttons: e.buttons, modifiers: modifiersOf(e)});
   }
 
   key(kind, e) {
     if (e.key === 'Tab' || new TextEncoder().encode(e.key).length > KEY_BYTES_MAX) return; // Tab leaves the picture
-    const isRepeat = kind === 'key_down' && this.pressed.has(e.key);
     if (!e.ctrlKey && !e.metaKey) e.preventDefault(); // the browser keeps its own shortcuts
-    if (isRepeat) return;
-    if (kind === 'key_down') this.pressed.add(e.key);
-    else this.pressed.delete(e.key);
+    if (e.repeat) return;
+    // Shift changes the name between down and up: the key goes up by the name that went down.
+    const key = kind === 'key_up' ? this.pressed.get(e.code) ?? e.key : e.key;
+    if (kind === 'key_down') this.pressed.set(e.code, key);
+    else this.pressed.delete(e.code);
     this.sendMove();
-    this.send(kind, {key: e.key, modifiers: modifiersOf(e)});
+    this.send(kind, {key, modifiers: modifiersOf(e)});
   }
 
   // Nobody tells a page that has lost the focus when a key goes up.
   releaseAll() {
-    for (const key of this.pressed) this.send('key_up', {key});
+    this.sendMove();
+    for (const key of this.pressed.values()) this.send('key_up', {key});
     this.pressed.clear();
     this.fingers.clear();
     if (this.buttons && this.last) this.send('up', {...this.last, buttons: 0});

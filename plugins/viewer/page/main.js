@@ -25,7 +25,9 @@ const figures = new Figures(byId('overlay'));
 const socket = new Socket(channel.href, link);
 let viewer = 0, maySteer = false, holder = 0;
 
+// A picture of a connection that is gone is nobody's any more.
 const acknowledge = (picture, fate) => {
+  if (picture.of !== socket.socket) return;
   if (fate === DRAWN) figures.done(picture);
   else if (fate === PASSED_OVER) ++figures.passedOver;
   else ++figures.failed;
@@ -50,19 +52,21 @@ function showControl() {
 }
 
 // H.264 needs a decoder that browsers give to secure pages alone.
-async function codecs() {
+async function findCodecs() {
   const all = ['jpeg'];
   if (typeof VideoDecoder === 'undefined') return all;
   const {supported} = await VideoDecoder.isConfigSupported({codec: 'avc1.42c028', optimizeForLatency: true});
   return supported ? ['h264', ...all] : all;
 }
+const codecs = findCodecs().catch(() => ['jpeg']);
 
 function sayWhyJpeg(welcome) {
   const line = byId('insecure');
   const [words, command] = line.querySelectorAll('span, code');
   line.hidden = true;
-  if (typeof VideoDecoder !== 'undefined') {
-    if (!welcome.why_no_h264) return;
+  const isOffered = welcome.codecs.includes('h264');
+  if (isSecureContext || !isOffered) {
+    if (isOffered || !welcome.why_no_h264) return;
     words.textContent = `Pictures come as JPEG: ${welcome.why_no_h264}`;
     command.textContent = '';
   } else {
@@ -83,11 +87,14 @@ socket.addEventListener('welcome', async ({detail}) => {
   decoder = new Decoder((picture, frame) => screen.show(picture, frame), (picture) => acknowledge(picture, FAILED));
   showControl();
   sayWhyJpeg(detail);
-  socket.say({type: 'start', codecs: await codecs()});
+  const of = socket.socket, known = await codecs;
+  if (of !== socket.socket) return; // there is another connection meanwhile
+  socket.say({type: 'start', codecs: known});
   socket.say({type: 'ping', at: performance.now() / 1000});
 });
 socket.addEventListener('picture', ({detail}) => {
   const picture = readPicture(detail);
+  picture.of = socket.socket;
   figures.came(picture);
   decoder.take(picture);
 });

@@ -8,6 +8,7 @@ export class Screen {
     this.context = canvas.getContext('2d', {alpha: false, desynchronized: true});
     this.onDone = onDone;
     this.waiting = null; // {picture, frame}
+    document.addEventListener('visibilitychange', () => this.waiting && this.refresh());
   }
 
   show(picture, frame) {
@@ -20,7 +21,7 @@ export class Screen {
     this.waiting = {picture, frame};
   }
 
-  // A page in the background has no refreshes; there a picture is drawn soon all the same.
+  // A page in the background has no refreshes; there a picture is drawn after a while.
   refresh() {
     if (document.hidden) setTimeout(() => this.draw(), 50);
     else requestAnimationFrame(() => this.draw());

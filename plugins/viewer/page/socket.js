@@ -4,7 +4,7 @@
 //       └── refused: gone      └── the run has ended: over
 
 const PROTOCOL = 3;
-const WAITS_MS = [250, 500, 1000, 2000, 4000]; // before each attempt; the last one counts on
+const WAITS_MS = [250, 500, 1000, 2000, 4000]; // before each attempt; the last one counts on, but after an end
 const OVER = 1001, NOT_ADMITTED = 4001, FULL = 4002, RUBBISH = 4003, NO_CODEC = 4004;
 
 export class Socket extends EventTarget {
@@ -14,6 +14,7 @@ export class Socket extends EventTarget {
     this.link = link;
     this.attempts = 0;
     this.isReady = false;
+    this.triesAfterEnd = 0;
   }
 
   // It emits "ready", "picture" with an ArrayBuffer, each message of the viewer by its type, and "phase" {words}: what to
@@ -47,7 +48,7 @@ export class Socket extends EventTarget {
     }
     if (message.error) return; // the viewer closes next, and says why
     this.isReady = true;
-    this.attempts = 0;
+    this.attempts = this.triesAfterEnd = 0;
     this.tell('');
     this.emit('ready', message.result);
   }
@@ -57,9 +58,15 @@ export class Socket extends EventTarget {
     this.emit('closed', null);
     if (code === NOT_ADMITTED) this.tell('The run does not accept this link. Open the link that it has printed.');
     else if (code === FULL) this.tell('All places of the run are taken. Close another page of it, and reload this one.');
-    else if (code === OVER) this.tell('The run has ended. A new run prints a new link.');
+    else if (code === OVER || this.triesAfterEnd > 0) this.end();
     else if (code === RUBBISH || code === NO_CODEC) this.tell(`The viewer has closed this page: ${reason}.`);
     else this.comeBack();
+  }
+
+  // A handler that starts again has its page again, with the same link.
+  end() {
+    this.tell('The run has ended. A new run prints a new link.');
+    if (++this.triesAfterEnd <= WAITS_MS.length) setTimeout(() => this.open(), WAITS_MS[this.triesAfterEnd - 1]);
   }
 
   comeBack() {

@@ -27,7 +27,7 @@ EXAMPLES = pathlib.Path()
 SCREENSHOTS = None
 FLAGS = ["--headless=new", "--no-sandbox", "--no-proxy-server", "--disable-background-networking",
          "--disable-component-update", "--force-color-profile=srgb", "--window-size=1280,800",
-         "--host-resolver-rules=MAP foreign.test 127.0.0.1"]
+         "--host-resolver-rules=MAP foreign.test 127.0.0.1", "--ignore-certificate-errors"]
 # Reads the number that test.pattern writes along the top edge of each picture that is drawn; null: there is none.
 READ_NUMBERS = """
 window.numbers = [];
@@ -101,11 +101,11 @@ class Browser(unittest.TestCase):
     def script(self, text, *arguments):
         return self.driver.execute_script(text, *arguments)
 
-    def open(self, view, name="main", host="127.0.0.1", watches=False):
+    def open(self, view, name="main", host="127.0.0.1", watches=False, scheme="http"):
         place = view.pages[name]
         token = place["watch"] + "&role=watch" if watches else place["token"]
         self.driver.get("about:blank")  # another fragment alone would load nothing
-        self.driver.get(f"http://{host}:{place['port']}/view/{name}/#token={token}")
+        self.driver.get(f"{scheme}://{host}:{place['port']}/view/{name}/#token={token}")
 
     def await_drawn(self, count):
         return self.await_(lambda: (figures := self.script(FIGURES))["drawn"] >= count and figures, f"{count} pictures are drawn")
@@ -200,6 +200,15 @@ class Browser(unittest.TestCase):
         self.shoot("view_insecure")
         counts = view.end()["handlers"]["view"]["counts"]
         self.assertNotIn("encoded_h264", counts)
+
+    def test_a_page_of_a_foreign_name_by_https_gets_h264(self):
+        view = View(self, "test.pattern width=64 height=48 ! view.remote name=view", "--clock", "realtime", "--rate", 30,
+                    "--web-listen", "127.0.0.1:0", "--web-host", "foreign.test", "--tls")
+        self.open(view, host="foreign.test", scheme="https")
+        self.await_drawn(10)
+        self.assertFalse(self.driver.find_element("id", "insecure").is_displayed())
+        counts = view.end()["handlers"]["view"]["counts"]
+        self.assertGreater(counts["encoded_h264"], 0)
 
     def test_a_watcher_cannot_steer_and_a_second_page_takes_control_over(self):
         from selenium.webdriver import ActionChains
