@@ -12,10 +12,13 @@ class Closed(Exception):
 
 
 class WebSocket:
-    def __init__(self, port, origin=None, host=None, path="/control"):
+    def __init__(self, port, origin=None, host=None, path="/control", tls=None):
+        """`tls`: an ssl.SSLContext for a server that is reached by https."""
         host = host or f"127.0.0.1:{port}"
-        origin = f"http://{host}" if origin is None else origin
+        origin = f"{'https' if tls else 'http'}://{host}" if origin is None else origin
         self.socket = socket.create_connection(("127.0.0.1", port), timeout=SECONDS_MAX)
+        if tls:
+            self.socket = tls.wrap_socket(self.socket, server_hostname="127.0.0.1")
         key = base64.b64encode(os.urandom(16)).decode()
         self.socket.sendall((f"GET {path} HTTP/1.1\r\nHost: {host}\r\nOrigin: {origin}\r\nUpgrade: websocket\r\n"
                              f"Connection: Upgrade\r\nSec-WebSocket-Key: {key}\r\nSec-WebSocket-Version: 13\r\n\r\n")

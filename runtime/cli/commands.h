@@ -20,6 +20,8 @@ struct RunCommand : compose::PipelineOptions {
   std::vector<std::string> metrics_hosts;
   std::string web; // an address, as --web-listen gives it; "": no page
   std::vector<std::string> web_hosts;
+  bool tls = false; // pages by https, with a certificate of one's own, unless files are given
+  std::string tls_cert, tls_key;
   std::vector<std::string> listen, coordinator; // addresses
   double patience_s = 30, wait_s = 0;           // wait_s 0: for ever
   bool quiet = false, explain = false, sync_devices = false;

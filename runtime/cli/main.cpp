@@ -202,23 +202,37 @@ class Commands {
         ->type_name("NAME")
         ->needs(metrics)
         ->allow_extra_args(false);
+    add_page_options(app);
+    app.add_option("--control", run_.control, "off: `millrace set` and `stop` do not find this run; default: on")
+        ->type_name("on|off")
+        ->check(CLI::IsMember({"on", "off"}));
+    add_log_options(app);
+  }
+
+  void add_page_options(CLI::App& app) {
     app.add_flag_callback(
         "--web",
         [this] {
           if (run_.web.empty()) run_.web = serve::kWebAddress;
         },
         "show the running graph in a browser: prints a link to a page on this machine's loopback");
-    app.add_option("--web-listen", run_.web, "as --web, at another address; it is plain HTTP: 127.0.0.1:8080, :8080")
-        ->type_name("ADDR");
+    app.add_option("--web-listen", run_.web, "as --web, at another address: 127.0.0.1:8080, :8080")->type_name("ADDR");
     app.add_option(
            "--web-host", run_.web_hosts,
            "with --web or --web-listen: another name by which browsers may call this machine; may be given again")
         ->type_name("NAME")
         ->allow_extra_args(false);
-    app.add_option("--control", run_.control, "off: `millrace set` and `stop` do not find this run; default: on")
-        ->type_name("on|off")
-        ->check(CLI::IsMember({"on", "off"}));
-    add_log_options(app);
+    app.add_flag("--tls", run_.tls,
+                 "serve pages by https, with a certificate of this user's own, made on first use; browsers ask before "
+                 "they take it");
+    CLI::Option* const cert =
+        app.add_option("--tls-cert", run_.tls_cert,
+                       "serve pages by https, with the certificate and its chain in this file (PEM)")
+            ->type_name("FILE");
+    CLI::Option* const key =
+        app.add_option("--tls-key", run_.tls_key, "with --tls-cert: its key (PEM)")->type_name("FILE");
+    cert->needs(key);
+    key->needs(cert);
   }
 
   void add_log_options(CLI::App& app) {

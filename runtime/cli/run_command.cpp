@@ -56,6 +56,7 @@
 #include "serve/socket.h"
 #include "serve/values.h"
 #include "serve/web.h"
+#include "serve/web_certificate.h"
 
 namespace millrace::cli {
 
@@ -200,17 +201,11 @@ class LiveRun {
 
   // Opens the page's port before anything runs, because its address may be refused. Throws Failure.
   void listen() {
-    if (command_.web.empty() && !command_.web_hosts.empty())
-      throw Failure(Error{code::bad_command_line,
-                          "--web-host names the machine of a page, and there is none",
-                          {},
-                          {"it goes with --web or --web-listen"},
-                          "",
-                          "--web --web-host " + command_.web_hosts[0]});
-    web_.emplace(
-        serve::WebOptions{command_.web, command_.web_hosts,
-                          [this](const serve::HandlerPage& page, const std::string& link,
-                                 const std::string& watch_link) { print_links(page.title, link, watch_link); }});
+    serve::WebOptions options{command_.web, command_.web_hosts, certificate()};
+    options.on_page = [this](const serve::HandlerPage& page, const std::string& link, const std::string& watch_link) {
+      print_links(page.title, link, watch_link);
+    };
+    web_.emplace(std::move(options));
   }
 
   // Lets other processes of this user, and pages, watch and steer the run from now on.
@@ -284,6 +279,8 @@ class LiveRun {
 
   // Called once the run has started: if it cannot start, the error comes first.
   void print_notes() {
+    if (!command_.web_hosts.empty() && !web_->listens())
+      progress_.message("warning: --web-host names the machine of a page, and there is none; --web makes one");
     if (command_.quiet) return;
     if (const std::string nodes = nodes_here(compiled_.composition->graph()); !nodes.empty()) progress_.message(nodes);
     for (const std::string& note : plan::notes_of_run(compiled_.composition->plan(), command_.verbose > 0))
@@ -479,14 +476,20 @@ class LiveRun {
     print_links("page", web_->link(), web_->watch_link());
   }
 
+  // Throws Failure if it cannot be used.
+  http::Certificate certificate() const {
+    if (!command_.tls_cert.empty()) return serve::read_certificate(command_.tls_cert, command_.tls_key);
+    return command_.tls ? serve::own_certificate(compose::node_folder(), command_.web_hosts) : http::Certificate();
+  }
+
   // The terminal alone has the links, and the log has not: with the first one anybody may steer the run.
   void print_links(const std::string& page, const std::string& link, const std::string& watch_link) {
     progress_.message_with_secret(page + ": " + link);
     progress_.message_with_secret("to watch alone: " + watch_link);
-    if (!web_->is_on_loopback())
+    if (web_->is_readable_on_the_way())
       progress_.message(
           "warning: the page is plain HTTP: on the way its token can be read, and with it the run can be "
-          "steered; `ssh -L` leads to a page on the loopback");
+          "steered; --tls encrypts it, or `ssh -L` leads to a page on the loopback");
   }
 
   // Called by the thread of the control socket, as the next two are.

@@ -7,6 +7,7 @@
 #include <boost/beast/core/flat_buffer.hpp>
 #include <boost/beast/core/tcp_stream.hpp>
 #include <boost/beast/http.hpp>
+#include <boost/beast/ssl/ssl_stream.hpp>
 #include <cstdint>
 #include <list>
 #include <memory>
@@ -52,24 +53,30 @@ struct Room {
 
 using Request = boost::beast::http::request<boost::beast::http::empty_body>;
 
-// Lives as long as an operation on its socket is pending.
-class Connection : public Open, public std::enable_shared_from_this<Connection> {
+using PlainStream = boost::beast::tcp_stream;
+using TlsStream = boost::beast::ssl_stream<PlainStream>;
+
+// Lives as long as an operation on its socket is pending. Stream is one of the two above.
+template <class Stream>
+class Connection : public Open, public std::enable_shared_from_this<Connection<Stream>> {
  public:
-  Connection(boost::asio::ip::tcp::socket socket, std::shared_ptr<Room> room);
+  Connection(Stream stream, std::shared_ptr<Room> room);
   void begin();
 
   bool makes_way() const override { return !was_read_; }
-  void drop() override { stream_.close(); }
+  void drop() override { boost::beast::get_lowest_layer(stream_).close(); }
   void leave(std::string_view) override { drop(); }
 
  private:
   using Response = boost::beast::http::response<boost::beast::http::string_body>;
+  void read_request();
   void read(boost::system::error_code failed);
   std::optional<Reply> refusal(const Request& request) const;
   Reply reply_to(const Request& request) const;
   void write(const Reply& reply, bool with_body);
+  void end();
 
-  boost::beast::tcp_stream stream_;
+  Stream stream_;
   const std::shared_ptr<Room> room_;
   bool was_read_ = false;
   boost::beast::flat_buffer buffer_;

@@ -10,6 +10,7 @@
 
 #include "http/address.h"
 #include "http/connection.h"
+#include "http/tls.h"
 #include "observe/error.h"
 #include "observe/error_codes.h"
 #include "observe/start_thread.h"
@@ -32,7 +33,11 @@ constexpr std::chrono::seconds kLastWordsWithin{1};
 class Server::Listener {
  public:
   Listener(const Listen& listen, const Limits& limits)
-      : listen_(listen), limits_(limits), endpoint_(endpoint_of(listen)), hosts_(listen, endpoint_.address()) {
+      : listen_(listen),
+        limits_(limits),
+        endpoint_(endpoint_of(listen)),
+        hosts_(listen, endpoint_.address()),
+        tls_(tls_of(listen.certificate)) {
     try {
       acceptor_.open(endpoint_.protocol());
       acceptor_.set_option(asio::socket_base::reuse_address(true));
@@ -56,7 +61,7 @@ class Server::Listener {
       address = address.is_v6() ? asio::ip::address(asio::ip::address_v6::loopback())
                                 : asio::ip::address(asio::ip::address_v4::loopback());
     const std::string host = address.is_v6() ? "[" + address.to_string() + "]" : address.to_string();
-    return "http://" + host + ":" + std::to_string(endpoint_.port());
+    return listen_.scheme() + ("://" + host) + ":" + std::to_string(endpoint_.port());
   }
 
   bool is_on_loopback() const { return endpoint_.address().is_loopback(); }
@@ -115,10 +120,15 @@ class Server::Listener {
         ++refused_.crowded_out;
         return; // closes the socket
       }
-      const auto connection = std::make_shared<Connection>(std::move(socket), room_);
-      room_->open.push_back(connection);
-      connection->begin();
+      tls_ ? begin(TlsStream(std::move(socket), *tls_)) : begin(PlainStream(std::move(socket)));
     });
+  }
+
+  template <class Stream>
+  void begin(Stream stream) {
+    const auto connection = std::make_shared<Connection<Stream>>(std::move(stream), room_);
+    room_->open.push_back(connection);
+    connection->begin();
   }
 
   // True if there is room for one more: the oldest connection that makes way goes for it.
@@ -146,6 +156,7 @@ class Server::Listener {
   const Limits limits_;
   Tcp::endpoint endpoint_;
   const Hosts hosts_;
+  const std::unique_ptr<asio::ssl::context> tls_; // null: plain HTTP
   Counters refused_;
   const std::shared_ptr<asio::io_context> context_ = std::make_shared<asio::io_context>(1);
   Tcp::acceptor acceptor_{*context_};

@@ -20,6 +20,11 @@
 
 namespace millrace::http {
 
+// A certificate and its key, both as PEM, for browsers that come by https. Empty: it is plain HTTP.
+struct Certificate {
+  std::string chain{}, key{};
+};
+
 struct Listen {
   std::string option;  // the command's, as errors name it: "--metrics"
   std::string address; // "HOST:PORT"; ":PORT" means every IPv4 address of the machine, port 0 a free port
@@ -27,6 +32,8 @@ struct Listen {
   // it was given, or localhost on the loopback; if the server listens on all addresses, localhost or any IP address.
   std::vector<std::string> names{};
   std::string names_option{};
+  Certificate certificate{};
+  const char* scheme() const { return certificate.chain.empty() ? "http" : "https"; }
 };
 
 struct Limits {
@@ -97,13 +104,13 @@ struct Refusals {
 class Server {
  public:
   // Listens from now on; requests wait until serve(). Throws Failure: MR0105 if the address cannot be read, MR0113 if
-  // the server cannot listen on it.
+  // the server cannot listen on it, MR0126 if the certificate cannot be used.
   explicit Server(const Listen& listen, const Limits& limits = {});
   ~Server(); // as stop()
   Server(const Server&) = delete;
   Server& operator=(const Server&) = delete;
 
-  // "http://127.0.0.1:9090", also if it listens on all addresses.
+  // "http://127.0.0.1:9090" or "https://…", also if it listens on all addresses.
   std::string url() const;
   bool is_on_loopback() const;
   // True if it listens where `address` says. Throws Failure as the constructor does.

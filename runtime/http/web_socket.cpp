@@ -27,7 +27,8 @@ constexpr size_t kReasonBytesMax = 123; // RFC 6455, 5.5.1
 
 } // namespace
 
-WebSocket::WebSocket(beast::tcp_stream stream, std::shared_ptr<Room> room)
+template <class Stream>
+WebSocket<Stream>::WebSocket(Stream stream, std::shared_ptr<Room> room)
     : stream_(std::move(stream)), room_(std::move(room)), timer_(stream_.get_executor()) {
   beast::get_lowest_layer(stream_).expires_never(); // from here on the WebSocket's own time limits count
   error_code ignored;                               // a message would wait for the acknowledgement of the one before
@@ -40,8 +41,9 @@ WebSocket::WebSocket(beast::tcp_stream stream, std::shared_ptr<Room> room)
   stream_.auto_fragment(false);
 }
 
-void WebSocket::begin(const Request& request, const std::string& path) {
-  stream_.async_accept(request, [self = shared_from_this(), path](error_code failed) {
+template <class Stream>
+void WebSocket<Stream>::begin(const Request& request, const std::string& path) {
+  stream_.async_accept(request, [self = this->shared_from_this(), path](error_code failed) {
     if (failed || self->is_gone_) return;
     self->timer_.expires_after(kFirstMessageWithin);
     self->timer_.async_wait([weak = self->weak_from_this()](error_code stopped) {
@@ -57,20 +59,23 @@ void WebSocket::begin(const Request& request, const std::string& path) {
   });
 }
 
-void WebSocket::drop() {
+template <class Stream>
+void WebSocket<Stream>::drop() {
   is_gone_ = true;
   timer_.cancel();
   beast::get_lowest_layer(stream_).close();
 }
 
-void WebSocket::leave(std::string_view reason) {
+template <class Stream>
+void WebSocket<Stream>::leave(std::string_view reason) {
   if (channel_)
     close(websocket::close_code::going_away, reason);
   else
     drop();
 }
 
-void WebSocket::close(uint16_t code, std::string_view reason) {
+template <class Stream>
+void WebSocket<Stream>::close(uint16_t code, std::string_view reason) {
   if (closes_ || is_gone_) return;
   size_t size = std::min(reason.size(), kReasonBytesMax);
   while (size > 0 && size < reason.size() && (reason[size] & 0xC0) == 0x80) --size; // no part of a character
@@ -78,8 +83,9 @@ void WebSocket::close(uint16_t code, std::string_view reason) {
   if (!is_called_) go_on();
 }
 
-Peer::Then WebSocket::then() {
-  return [weak = weak_from_this(), context = room_->context.lock()](std::function<void()> what) {
+template <class Stream>
+Peer::Then WebSocket<Stream>::then() {
+  return [weak = this->weak_from_this(), context = room_->context.lock()](std::function<void()> what) {
     boost::asio::post(*context, [weak, what = std::move(what)] {
       const auto self = weak.lock();
       if (!self || self->is_gone_) return;
@@ -89,17 +95,19 @@ Peer::Then WebSocket::then() {
   };
 }
 
-void WebSocket::put(Message message) {
+template <class Stream>
+void WebSocket<Stream>::put(Message message) {
   if (closes_ || is_gone_) return;
   waiting_bytes_ += message.size();
   waiting_.push_back(std::move(message));
 }
 
 // One message: the next is read once there is room for its answer.
-void WebSocket::read() {
+template <class Stream>
+void WebSocket<Stream>::read() {
   if (reads_ || is_closing_ || is_gone_ || waiting_bytes_ > room_->limits.waiting_bytes) return;
   reads_ = true;
-  stream_.async_read(buffer_, [self = shared_from_this()](error_code failed, size_t) {
+  stream_.async_read(buffer_, [self = this->shared_from_this()](error_code failed, size_t) {
     self->reads_ = false;
     if (failed) {
       if (failed == websocket::error::message_too_big || failed == websocket::error::bad_frame_payload)
@@ -119,13 +127,14 @@ void WebSocket::read() {
 }
 
 // Beast takes one write at a time.
-void WebSocket::write() {
+template <class Stream>
+void WebSocket<Stream>::write() {
   writes_ = true;
   const Message& message = waiting_.front();
   stream_.binary(message.is_binary);
   const std::array<boost::asio::const_buffer, 2> parts = {boost::asio::buffer(message.head),
                                                           boost::asio::buffer(message.body.bytes, message.body.size)};
-  stream_.async_write(parts, [self = shared_from_this()](error_code failed, size_t) {
+  stream_.async_write(parts, [self = this->shared_from_this()](error_code failed, size_t) {
     self->writes_ = false;
     if (failed) return self->drop();
     self->waiting_bytes_ -= self->waiting_.front().size();
@@ -135,7 +144,8 @@ void WebSocket::write() {
 }
 
 // Begins whatever comes next.
-void WebSocket::go_on() {
+template <class Stream>
+void WebSocket<Stream>::go_on() {
   if (is_gone_ || !channel_) return;
   if (waiting_.empty() && !closes_) {
     const int64_t now_ms = steady_ms();
@@ -149,17 +159,21 @@ void WebSocket::go_on() {
   if (!waiting_.empty() && !writes_) write();
   if (waiting_.empty() && closes_ && !writes_ && !is_closing_) {
     is_closing_ = true; // it reads by itself from here on; Beast 1.74 ends the process if another read comes late
-    stream_.async_close(*closes_, [self = shared_from_this()](error_code) { self->drop(); });
+    stream_.async_close(*closes_, [self = this->shared_from_this()](error_code) { self->drop(); });
   }
   read();
 }
 
-void WebSocket::wait_until(int64_t due_ms) {
+template <class Stream>
+void WebSocket<Stream>::wait_until(int64_t due_ms) {
   if (due_ms == INT64_MAX || !has_said_) return; // the timer minds the first message until then
   timer_.expires_at(std::chrono::steady_clock::time_point(std::chrono::milliseconds(due_ms)));
-  timer_.async_wait([weak = weak_from_this()](error_code stopped) {
+  timer_.async_wait([weak = this->weak_from_this()](error_code stopped) {
     if (const auto self = weak.lock(); self && !stopped) self->go_on();
   });
 }
+
+template class WebSocket<PlainStream>;
+template class WebSocket<TlsStream>;
 
 } // namespace millrace::http

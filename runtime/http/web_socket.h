@@ -7,6 +7,7 @@
 #pragma once
 
 #include <boost/asio/steady_timer.hpp>
+#include <boost/beast/websocket/ssl.hpp>
 #include <boost/beast/websocket/stream.hpp>
 #include <deque>
 #include <string>
@@ -15,10 +16,11 @@
 
 namespace millrace::http {
 
-// Lives as long as an operation on its socket or its timer is pending.
-class WebSocket : public Open, public Peer, public std::enable_shared_from_this<WebSocket> {
+// Lives as long as an operation on its socket or its timer is pending. Stream is that of the connection.
+template <class Stream>
+class WebSocket : public Open, public Peer, public std::enable_shared_from_this<WebSocket<Stream>> {
  public:
-  WebSocket(boost::beast::tcp_stream stream, std::shared_ptr<Room> room);
+  WebSocket(Stream stream, std::shared_ptr<Room> room);
   void begin(const Request& request, const std::string& path);
 
   bool makes_way() const override { return !has_said_ || closes_; }
@@ -44,7 +46,7 @@ class WebSocket : public Open, public Peer, public std::enable_shared_from_this<
   void go_on();
   void wait_until(int64_t due_ms);
 
-  boost::beast::websocket::stream<boost::beast::tcp_stream> stream_;
+  boost::beast::websocket::stream<Stream> stream_;
   const std::shared_ptr<Room> room_;
   boost::beast::flat_buffer buffer_;
   boost::asio::steady_timer timer_;

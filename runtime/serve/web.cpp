@@ -76,7 +76,10 @@ class Web::Site {
   std::string link(const std::string& path, bool steers) const {
     return server()->url() + path + "#token=" + (steers ? pages_.steer_token : pages_.watch_token + "&role=watch");
   }
-  bool is_on_loopback() const { return !server() || server()->is_on_loopback(); }
+  bool listens() const { return server() != nullptr; }
+  bool is_readable_on_the_way() const {
+    return server() && !server()->is_on_loopback() && options_.certificate.chain.empty();
+  }
   std::vector<HandlerPage> pages() const { return handlers_.all(); }
 
   void serve(Control& control) {
@@ -118,8 +121,9 @@ class Web::Site {
     return server_.get();
   }
   void listen(const char* option, const std::string& address) {
-    server_ = std::make_unique<http::Server>(http::Listen{option, address, options_.names, "--web-host"},
-                                             http::Limits{kConnectionsMax});
+    server_ = std::make_unique<http::Server>(
+        http::Listen{option, address, options_.names, "--web-host", options_.certificate},
+        http::Limits{kConnectionsMax});
   }
 
   // The server's thread begins with the first page.
@@ -159,7 +163,8 @@ Web::Web(WebOptions options) : site_(std::make_unique<Site>(std::move(options)))
 Web::~Web() = default;
 std::string Web::link() const { return site_->link("/", true); }
 std::string Web::watch_link() const { return site_->link("/", false); }
-bool Web::is_on_loopback() const { return site_->is_on_loopback(); }
+bool Web::listens() const { return site_->listens(); }
+bool Web::is_readable_on_the_way() const { return site_->is_readable_on_the_way(); }
 void Web::serve(Control& control) { site_->serve(control); }
 std::shared_ptr<void> Web::serve(const mr_site& site) { return site_->serve(site); }
 std::vector<HandlerPage> Web::pages() const { return site_->pages(); }

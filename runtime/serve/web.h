@@ -33,6 +33,7 @@ struct WebOptions {
   std::string address = kWebAddress;
   // Further hosts by which requests may call this machine, as --web-host gives them.
   std::vector<std::string> names{};
+  http::Certificate certificate{}; // for https; empty: plain HTTP
   // Called for each page of a handler, with its link.
   std::function<void(const HandlerPage&, const std::string& link, const std::string& watch_link)> on_page{};
 };
@@ -53,7 +54,9 @@ class Web final : public exec::PageServer {
   // Leads to the page of the run, with the token that steers.
   std::string link() const;
   std::string watch_link() const;
-  bool is_on_loopback() const; // also true while it listens nowhere
+  bool listens() const; // anywhere
+  // True if what goes over the wire can be read by others: plain HTTP, and not on the loopback.
+  bool is_readable_on_the_way() const;
   // The page of the run, from now on. `control` outlives this object, or stop().
   void serve(Control& control);
   // The page of a handler. Throws Failure: MR0613, and what http::Server throws.
