@@ -23,7 +23,7 @@ namespace millrace::plan {
 namespace {
 
 // Escapes text for the quotes of a dot string.
-std::string escaped(const std::string& text) {
+std::string quoted_for_dot(const std::string& text) {
   std::string out;
   for (char c : text) {
     if (c == '"' || c == '\\') out += '\\';
@@ -53,8 +53,8 @@ class DotPrinter {
   }
 
   std::string text() const {
-    return fmt::format("digraph \"{}\" {{\n  rankdir=LR;\n  node [shape=box];\n", escaped(plan_.name)) + nodes() +
-           other_nodes() + arrows() + links() + "}\n";
+    return fmt::format("digraph \"{}\" {{\n  rankdir=LR;\n  node [shape=box];\n", quoted_for_dot(plan_.name)) +
+           nodes() + other_nodes() + arrows() + links() + "}\n";
   }
 
  private:
@@ -69,7 +69,7 @@ class DotPrinter {
       const size_t count = folded.segments.size();
       text += fmt::format("  subgraph cluster_{} {{\n    label=\"segment {}{} on {}\";\n", s, s,
                           count > 1 ? fmt::format(" and {} like it", count - 1) : "",
-                          escaped(plan_.domains[plan_.segments[s].domain].name));
+                          quoted_for_dot(plan_.domains[plan_.segments[s].domain].name));
       for (const std::vector<uint32_t>& steps : folded.lines) text += node(steps);
       text += "  }\n";
     }
@@ -79,9 +79,9 @@ class DotPrinter {
   std::string node(const std::vector<uint32_t>& steps) const {
     const Step& step = plan_.steps[steps[0]];
     const bool handler = step.handler() != kNone;
-    const std::string type = handler ? "\\n" + escaped(plan_.handlers[step.handler()].type) : "";
+    const std::string type = handler ? "\\n" + quoted_for_dot(plan_.handlers[step.handler()].type) : "";
     const std::string& name = (steps.size() > 1 ? named_ : plan_).steps[steps[0]].name;
-    return fmt::format("    step{} [label=\"{}{}{}\"{}];\n", steps[0], escaped(name), times(steps.size()), type,
+    return fmt::format("    step{} [label=\"{}{}{}\"{}];\n", steps[0], quoted_for_dot(name), times(steps.size()), type,
                        is_added(plan_, step) ? ", style=dashed" : "");
   }
 
@@ -118,7 +118,7 @@ class DotPrinter {
         if (give != kNone) add({drawn_as_[give], drawn_as_[group.entry], "items"});
     std::string text;
     for (const Arrow& arrow : arrows)
-      text += fmt::format("  step{} -> step{} [label=\"{}{}\"];\n", arrow.from, arrow.to, escaped(arrow.label),
+      text += fmt::format("  step{} -> step{} [label=\"{}{}\"];\n", arrow.from, arrow.to, quoted_for_dot(arrow.label),
                           names_.empty() ? "" : times(counts.at(arrow)));
     std::set<std::pair<uint32_t, uint32_t>> joined;
     for (const Channel& channel : plan_.channels) {
@@ -138,7 +138,7 @@ class DotPrinter {
       if (std::none_of(plan_.crossings.begin(), plan_.crossings.end(),
                        [&](const CrossingPlan& crossing) { return crossing.node == name; }))
         continue;
-      std::string label = escaped(name);
+      std::string label = quoted_for_dot(name);
       std::vector<std::string> handlers;
       std::map<std::string, size_t> counts;
       for (uint32_t h = 0; h < plan_.handlers.size(); ++h) {
@@ -146,7 +146,7 @@ class DotPrinter {
         const std::string& handler = by_template().handlers[h].name;
         if (counts[handler]++ == 0) handlers.push_back(handler);
       }
-      for (const std::string& handler : handlers) label += "\\n" + escaped(handler) + times(counts.at(handler));
+      for (const std::string& handler : handlers) label += "\\n" + quoted_for_dot(handler) + times(counts.at(handler));
       text += fmt::format("  node{} [label=\"{}\", shape=box3d];\n", node, label);
     }
     return text;
@@ -157,8 +157,8 @@ class DotPrinter {
     std::map<std::pair<std::string, std::string>, size_t> counts;
     for (const CrossingPlan& crossing : by_template().crossings) {
       const Channel& channel = plan_.channels[crossing.channel];
-      std::string label = escaped(crossing.name);
-      for (const CrossingValue& value : values_of(by_template(), crossing)) label += "\\n" + escaped(value.name);
+      std::string label = quoted_for_dot(crossing.name);
+      for (const CrossingValue& value : values_of(by_template(), crossing)) label += "\\n" + quoted_for_dot(value.name);
       const uint32_t other = plan_.paces[crossing.departs ? crossing.to : crossing.from].node;
       const std::string there = fmt::format("node{}", other);
       const std::string here = fmt::format("step{}", drawn_as_[crossing.departs ? channel.from : channel.to]);

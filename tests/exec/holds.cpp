@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "exec/page_server.h"
+#include "exec/run.h"
 #include "harness.h"
 #include "observe/error_codes.h"
 
