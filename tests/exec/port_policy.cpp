@@ -9,6 +9,7 @@
 
 #include "exec/report.h"
 #include "harness.h"
+#include "plan/pace.h"
 #include "plan/plan.h"
 
 namespace millrace::test::port_policy {
