@@ -1,34 +1,24 @@
-// Owning pointers for the objects of libavcodec, and its error codes in words.
+// Objects of libavcodec, made or refused, and its error codes in words.
 #pragma once
 
 extern "C" {
-#include <libavcodec/avcodec.h>
 #include <libavutil/error.h>
-#include <libavutil/frame.h>
 #include <libavutil/log.h>
 #include <libavutil/opt.h>
 }
 
-#include <cstring>
-#include <memory>
 #include <mutex>
 #include <new>
 #include <string>
 
+#include "plugins/ffmpeg/owned.h"
+
 namespace millrace::codec {
 
-struct CodecDeleter {
-  void operator()(AVCodecContext* codec) const { avcodec_free_context(&codec); }
-};
-struct FrameDeleter {
-  void operator()(AVFrame* frame) const { av_frame_free(&frame); }
-};
-struct PacketDeleter {
-  void operator()(AVPacket* packet) const { av_packet_free(&packet); }
-};
-using CodecContext = std::unique_ptr<AVCodecContext, CodecDeleter>;
-using Frame = std::unique_ptr<AVFrame, FrameDeleter>;
-using AvPacket = std::unique_ptr<AVPacket, PacketDeleter>;
+using ffmpeg::CodecContext;
+using ffmpeg::Frame;
+using ffmpeg::number_of;
+using AvPacket = ffmpeg::Packet;
 
 // FFmpeg has one log for a process, which writes to the terminal unless somebody takes it over, also by objects that
 // are nobody's. Faults are exceptions here, so its own way of writing is switched off. A callback that somebody has
@@ -54,16 +44,6 @@ inline AvPacket fresh_packet() {
   AvPacket packet(av_packet_alloc());
   if (!packet) throw std::bad_alloc();
   return packet;
-}
-
-// The number in one of FFmpeg's enumerations that comes from a stream. It may be no valid enumerator, and C++ may not
-// read such a value as the enumeration.
-template <class Enum>
-int number_of(const Enum& named) {
-  static_assert(sizeof(Enum) == sizeof(int));
-  int number = 0;
-  std::memcpy(&number, &named, sizeof number);
-  return number;
 }
 
 inline std::string av_words(int code) {

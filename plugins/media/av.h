@@ -14,28 +14,21 @@ extern "C" {
 #include <memory>
 #include <string>
 
+#include "plugins/ffmpeg/owned.h"
+
 namespace millrace::media {
 
 inline constexpr AVRational kNanoseconds = {1, 1000000000};
 
-struct FrameDeleter {
-  void operator()(AVFrame* frame) const { av_frame_free(&frame); }
-};
-struct PacketDeleter {
-  void operator()(AVPacket* packet) const { av_packet_free(&packet); }
-};
-struct CodecDeleter {
-  void operator()(AVCodecContext* codec) const { avcodec_free_context(&codec); }
-};
 struct ParametersDeleter {
   void operator()(AVCodecParameters* parameters) const { avcodec_parameters_free(&parameters); }
 };
 struct ScalerDeleter {
   void operator()(SwsContext* scaler) const { sws_freeContext(scaler); }
 };
-using Frame = std::unique_ptr<AVFrame, FrameDeleter>;
-using Packet = std::unique_ptr<AVPacket, PacketDeleter>;
-using Codec = std::unique_ptr<AVCodecContext, CodecDeleter>;
+using ffmpeg::Frame;
+using ffmpeg::Packet;
+using Codec = ffmpeg::CodecContext;
 using Parameters = std::unique_ptr<AVCodecParameters, ParametersDeleter>;
 using Scaler = std::unique_ptr<SwsContext, ScalerDeleter>;
 

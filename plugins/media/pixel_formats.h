@@ -44,15 +44,7 @@ struct Meaning {
 Meaning meaning_of(AVPixelFormat format, int matrix, int range, int primaries, int transfer, AVRational aspect,
                    int height);
 
-// The number in an FFmpeg enumeration that comes from a file. It may be no valid enumerator, and C++ may not read such
-// a value as the enumeration.
-template <class Enum>
-int number_of(const Enum& named) {
-  static_assert(sizeof(Enum) == sizeof(int));
-  int number = 0;
-  std::memcpy(&number, &named, sizeof number);
-  return number;
-}
+using ffmpeg::number_of;
 
 // FFmpeg's matrix and range for a picture. The matrix is AVCOL_SPC_UNSPECIFIED if the picture is not YCbCr.
 AVColorSpace av_matrix_of(Pixel pixel, uint32_t color);

@@ -87,8 +87,9 @@ EDGES = {
 # The registry holds the table of the built-in handlers, the CUDA module that of their kernels; a benchmark calls a
 # network's engine by itself.
 INCLUDES_ALLOWED = {("plugin", "handlers/builtin.h"), ("device", "handlers/gpu/tables.h"), ("bench", "plugins/model/engine.h")}
-# A plugin sees no other, but for the encoders, which are a library of their own without handlers.
-PLUGINS_SHARE = {"plugins/viewer": "plugins/codec/"}
+# A plugin sees no other, but for the encoders, which are a library of their own without handlers, and for the one header
+# about FFmpeg's objects.
+PLUGINS_SHARE = {"plugins/viewer": ("plugins/codec/",), "plugins/codec": ("plugins/ffmpeg/",), "plugins/media": ("plugins/ffmpeg/",)}
 
 # The link's core takes bytes, time and random numbers as arguments, so that a simulator and a fuzzer run the same code.
 FOLDERS_WITHOUT_A_SYSTEM = ("runtime/net", "tests/net/sim", "runtime/fleet", "runtime/batch", "runtime/batch/sim")
@@ -255,7 +256,7 @@ def check_includes(path, name):
         else:
             own = parts[0] if parts[0] == "handlers" else "/".join(parts[:2])
             allowed = (included.startswith(own + "/") or (path.parent / included).exists() or
-                       included.startswith(PLUGINS_SHARE.get(own, "/")))
+                       included.startswith(PLUGINS_SHARE.get(own, ())))
             who = f"{own} sees <millrace/…> and its own folder"
         if not allowed:
             yield f"{name}:{line}: includes {included}; {who}"
