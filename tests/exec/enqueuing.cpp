@@ -10,6 +10,7 @@
 #include "device/sim/sim.h"
 #include "enqueuing_handlers.h"
 #include "plan/machine.h"
+#include "table_of.h"
 #include "tests/part.h"
 #include "tests/seed.h"
 
@@ -216,19 +217,14 @@ struct Drop final : Handler {
   void process(Tick&, Cuda&) {}
 };
 
-template <class H>
-const mr_handler_type* type(const char* name) {
-  static const mr_handler_type table = detail::Type<H>::table(name, "a test's", "");
-  return &table;
-}
-
 const mr_plugin& plugin() {
   static const mr_handler_type* const types[] = {
-      type<Index>("q.index"), type<Add>("q.add"),     type<Pair>("q.pair"),           type<InPlace>("q.paint"),
-      type<Odd>("q.odd"),     type<Pass>("q.pass"),   type<FailsOnDevice>("q.fails"), type<Few>("q.few"),
-      type<Total>("q.total"), type<Heavy>("q.heavy"), type<Gate>("q.gate"),           type<Meets>("q.meets"),
-      type<Drop>("q.drop"),   type<Held>("q.held"),   type<OnHost>("q.onhost"),       type<Tally>("q.tally"),
-      type<Stamp>("q.stamp"), type<Tells>("q.tells")};
+      table_of<Index>("q.index"),         table_of<Add>("q.add"),     table_of<Pair>("q.pair"),
+      table_of<InPlace>("q.paint"),       table_of<Odd>("q.odd"),     table_of<Pass>("q.pass"),
+      table_of<FailsOnDevice>("q.fails"), table_of<Few>("q.few"),     table_of<Total>("q.total"),
+      table_of<Heavy>("q.heavy"),         table_of<Gate>("q.gate"),   table_of<Meets>("q.meets"),
+      table_of<Drop>("q.drop"),           table_of<Held>("q.held"),   table_of<OnHost>("q.onhost"),
+      table_of<Tally>("q.tally"),         table_of<Stamp>("q.stamp"), table_of<Tells>("q.tells")};
   static const mr_plugin table = {sizeof(mr_plugin), MR_ABI_VERSION, "q", "1", types, std::size(types), 0};
   return table;
 }

@@ -8,6 +8,7 @@
 #include <tuple>
 
 #include "enqueuing_handlers.h"
+#include "table_of.h"
 
 namespace millrace::test {
 namespace {
@@ -53,12 +54,6 @@ struct Sums final : Handler {
         [to = fresh(out, tick), from = numbers(a(tick).data()), other] { *to = of(*from, other ? *other : -1); });
   }
 };
-
-template <class H>
-const mr_handler_type* table_of(const char* name) {
-  static const mr_handler_type table = detail::Type<H>::table(name, "a test's", "");
-  return &table;
-}
 
 const mr_plugin& flaky_plugin() {
   static const mr_handler_type* const types[] = {table_of<Index>("e.index"), table_of<Flaky>("e.flaky"),

@@ -13,6 +13,7 @@
 #include "device/sim/sim.h"
 #include "enqueuing_handlers.h"
 #include "exec/run.h"
+#include "table_of.h"
 #include "tests/part.h"
 #include "tests/seed.h"
 
@@ -231,27 +232,21 @@ struct PublishesLate final : Handler { // in finish(), what is on the device
   void finish(Tick& tick, Cpu&) { fresh(out, tick); }
 };
 
-template <class H>
-const mr_handler_type* type(const char* name) {
-  static const mr_handler_type table = detail::Type<H>::table(name, "a test's", "");
-  return &table;
-}
-
 const mr_plugin& plugin() {
-  static const mr_handler_type* const types[] = {type<Index>("f.index"),
-                                                 type<Add>("f.add"),
-                                                 type<Pair>("f.pair"),
-                                                 type<InPlace>("f.paint"),
-                                                 type<Odd>("f.odd"),
-                                                 type<Noting<true>>("f.note"),
-                                                 type<Noting<false>>("f.notestream"),
-                                                 type<HostFew>("f.few"),
-                                                 type<Total>("f.total"),
-                                                 type<Mixed>("f.mixed"),
-                                                 type<Look>("f.look"),
-                                                 type<Judge>("f.judge"),
-                                                 type<TakesHost>("f.takeshost"),
-                                                 type<PublishesLate>("f.late")};
+  static const mr_handler_type* const types[] = {table_of<Index>("f.index"),
+                                                 table_of<Add>("f.add"),
+                                                 table_of<Pair>("f.pair"),
+                                                 table_of<InPlace>("f.paint"),
+                                                 table_of<Odd>("f.odd"),
+                                                 table_of<Noting<true>>("f.note"),
+                                                 table_of<Noting<false>>("f.notestream"),
+                                                 table_of<HostFew>("f.few"),
+                                                 table_of<Total>("f.total"),
+                                                 table_of<Mixed>("f.mixed"),
+                                                 table_of<Look>("f.look"),
+                                                 table_of<Judge>("f.judge"),
+                                                 table_of<TakesHost>("f.takeshost"),
+                                                 table_of<PublishesLate>("f.late")};
   static const mr_plugin table = {sizeof(mr_plugin), MR_ABI_VERSION, "f", "1", types, std::size(types), 0};
   return table;
 }

@@ -11,6 +11,7 @@
 #include "alike.h"
 #include "enqueuing_handlers.h"
 #include "observe/report.h"
+#include "table_of.h"
 
 namespace millrace::test::kept_state {
 namespace {
@@ -34,12 +35,6 @@ struct ReadsInFinish final : Handler {
   }
   void finish(Tick& tick, Cpu&) { sum(tick)[0] = 1; }
 };
-
-template <class H>
-const mr_handler_type* table_of(const char* name) {
-  static const mr_handler_type table = detail::Type<H>::table(name, "a test's", "");
-  return &table;
-}
 
 const mr_plugin& state_plugin() {
   static const mr_handler_type* const types[] = {table_of<Index>("v.index"), table_of<enqueued::Sums>("v.sums"),

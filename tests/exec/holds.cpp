@@ -15,6 +15,7 @@
 #include "exec/run.h"
 #include "harness.h"
 #include "observe/error_codes.h"
+#include "table_of.h"
 
 namespace millrace::test::held {
 namespace {
@@ -88,12 +89,6 @@ struct Joiner final : Handler {
   Param<std::string> name{*this, "counter", "main", "the counter's name", joins("counter")};
   void process(Tick&, Cpu&) {}
 };
-
-template <class H>
-const mr_handler_type* table_of(const char* name) {
-  static const mr_handler_type table = detail::Type<H>::table(name, "a test's", "");
-  return &table;
-}
 
 const mr_plugin& plugin() {
   static const mr_handler_type* const types[] = {

@@ -11,6 +11,7 @@
 #include "harness.h"
 #include "plan/pace.h"
 #include "plan/plan.h"
+#include "table_of.h"
 
 namespace millrace::test::port_policy {
 namespace {
@@ -44,11 +45,6 @@ struct Follower final : Handler {
   }
 };
 
-template <class H>
-const mr_handler_type* table_of(const char* name) {
-  static const mr_handler_type table = detail::Type<H>::table(name, "a test's", "");
-  return &table;
-}
 const mr_plugin& plugin() {
   static const mr_handler_type* const types[] = {table_of<Newest>("n.newest"), table_of<Follower>("n.follower")};
   static const mr_plugin table = {sizeof(mr_plugin), MR_ABI_VERSION, "n", "1", types, std::size(types), 0};
