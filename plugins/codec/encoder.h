@@ -76,7 +76,7 @@ struct EncoderType {
   const char* name;  // "jpeg"
   uint32_t code;     // four letters, as packets carry them
   uint32_t side_max; // pixels
-  // The library behind it, in a few words: "libjpeg-turbo".
+  // The library that encodes: "libjpeg-turbo".
   const char* library;
   // A sentence that says why it cannot be had, with the remedy; "" if it can.
   std::string (*why_missing)();

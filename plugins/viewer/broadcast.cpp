@@ -11,12 +11,8 @@ namespace millrace::viewer {
 
 namespace {
 
-// A page that had credit for so many pictures in a row keeps up.
+// A page that has not lagged for so many pictures in a row keeps up.
 constexpr uint32_t kInStep = 120;
-
-double seconds_now() {
-  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
-}
 
 size_t row_bytes(const codec::Picture& picture, size_t plane) {
   if (plane == 0) return size_t{picture.width} * bytes_per_pixel(picture.pixel);
@@ -36,6 +32,10 @@ bool are_alike(const codec::Picture& a, const codec::Picture& b) {
 }
 
 } // namespace
+
+double viewer_seconds() {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
+}
 
 void Broadcast::begin(const codec::EncoderSettings& settings, Says says) {
   end(); // in case a view.remote failed before
@@ -75,7 +75,7 @@ void Broadcast::show(const Shown& shown) {
   if (is_new) {
     ++newest_.number;
     newest_.is_encoded = false;
-    newest_.came_s = seconds_now();
+    newest_.came_s = viewer_seconds();
   }
   changed_.notify_all();
   changed_.wait(lock, [&] { return encoded_memory_ == 0 || encoded_memory_ == newest_.memory; });
@@ -168,8 +168,8 @@ void Broadcast::enter(Receiver& receiver, Stream& stream) {
   stream.asks_key = true;
 }
 
-// Pages that lag would miss a picture: they leave the stream.
-void Broadcast::leave_those_behind(Stream& stream) {
+// Pages without credit would miss a picture of the stream: each gets a stream of its own.
+void Broadcast::give_laggards_own_streams(Stream& stream) {
   for (auto& [page, receiver] : receivers_)
     if (receiver.stream == &stream && !receiver.has_credit())
       enter(receiver, streams_.emplace_back(Stream{stream.codec, false}));
@@ -235,7 +235,7 @@ void Broadcast::run() {
       continue;
     }
     if (stream->codec == Codec::h264 && stream->is_shared) {
-      leave_those_behind(*stream);
+      give_laggards_own_streams(*stream);
       join_those_in_step(*stream);
       drop_unused_streams();
       ready = pages_of(*stream); // also those that have this picture
@@ -294,7 +294,7 @@ void Broadcast::encode(std::unique_lock<std::mutex>& lock, Stream& stream, const
 
 void Broadcast::send_to(const std::vector<uint64_t>& pages, const Stream& stream, const Picture& picture) {
   const codec::Picture& sent = picture.shown.picture;
-  const double encoded_us = std::clamp((seconds_now() - picture.came_s) * 1e6, 0.0, double{UINT32_MAX});
+  const double encoded_us = std::clamp((viewer_seconds() - picture.came_s) * 1e6, 0.0, double{UINT32_MAX});
   for (const uint64_t page : pages) {
     const auto found = receivers_.find(page);
     if (found == receivers_.end() || found->second.stream != &stream) continue;
@@ -343,7 +343,7 @@ void Broadcast::give_up(Stream& stream, const std::string& why) {
     }
     std::erase(one.codecs, stream.codec);
     if (one.codecs.empty()) {
-      one.peer->end(one.peer, 4004, ("no picture can be encoded: " + why).c_str());
+      one.peer->end(one.peer, kCloseNoCodec, ("no picture can be encoded: " + why).c_str());
       receiver = receivers_.erase(receiver);
       continue;
     }

@@ -35,7 +35,7 @@
 namespace millrace::viewer {
 
 inline constexpr size_t kCreditsMax = 2;
-// A page whose oldest picture has waited for longer than this for its acknowledgement lags behind the others.
+// A page lags once it has no credit and has not acknowledged its oldest picture for so long.
 inline constexpr int64_t kLagMs = 50;
 // A page that has failed to decode so many pictures in a row gets the next codec that it knows.
 inline constexpr uint32_t kFailuresMax = 4;
@@ -51,6 +51,9 @@ struct BroadcastCounts {
   uint64_t encoded_jpeg = 0, encoded_h264 = 0;
   uint64_t sent = 0, sent_bytes = 0;
 };
+
+// The clock of PictureHead::seconds, which only rises.
+double viewer_seconds();
 
 class Broadcast {
  public:
@@ -128,7 +131,7 @@ class Broadcast {
   bool waits_for_a_page(const Stream& stream) const;
   void encode(std::unique_lock<std::mutex>& lock, Stream& stream, const std::vector<uint64_t>& ready);
   void say_once(const std::string& sentence);
-  void leave_those_behind(Stream& stream);
+  void give_laggards_own_streams(Stream& stream);
   void join_those_in_step(Stream& shared);
   std::vector<uint64_t> pages_of(const Stream& stream) const;
   Stream& shared_stream(Codec codec);

@@ -140,8 +140,7 @@ void Viewer::read(Page& page, std::string_view message, bool is_text) {
   if (const Start* const asks = std::get_if<Start>(&read)) return start(page, *asks);
   if (const Ping* const ping = std::get_if<Ping>(&read)) {
     tell_control(); // the lease may have run out
-    const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
-    return say(page, ordered_json{{"type", "pong"}, {"at", ping->at}, {"seconds", seconds}}.dump());
+    return say(page, ordered_json{{"type", "pong"}, {"at", ping->at}, {"seconds", viewer_seconds()}}.dump());
   }
   if (std::holds_alternative<Take>(read)) {
     if (page.peer->steers) lease_.take(page.peer->number, now_ns());

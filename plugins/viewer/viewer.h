@@ -1,5 +1,5 @@
-// A viewer: what view.remote and view.events of one name share. Pages come and go, pictures go out to them, and what a
-// person does comes back.
+// A viewer is the object that view.remote and view.events of one name share. Pages come and go, pictures go out to
+// them, and what a person does comes back.
 //
 // The server's thread brings pages and their messages, view.remote pictures, view.events asks what has happened.
 #pragma once
@@ -23,10 +23,6 @@ namespace millrace::viewer {
 // A page may send so many messages a second, twice what a mouse of 1,000 Hz makes, and those of ten seconds at once,
 // for what has piled up on a line that stood still. One that sends more is cut off.
 inline constexpr int64_t kMessagesPerSecond = 2000, kMessagesAtOnce = 10 * kMessagesPerSecond;
-
-// The closing codes of a viewer's page, besides those of every page: what it sent was no message; it can decode
-// nothing; no picture can be encoded.
-inline constexpr uint32_t kCloseRubbish = 4003, kCloseNoCodec = 4004;
 
 struct ViewerOptions {
   codec::EncoderSettings encoder{};

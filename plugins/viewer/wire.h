@@ -35,6 +35,10 @@
 
 namespace millrace::viewer {
 
+// The closing codes of a viewer's page, besides those of every page: it has sent what is no message; there is no codec
+// in which it can get pictures.
+inline constexpr uint32_t kCloseRubbish = 4003, kCloseNoCodec = 4004;
+
 enum class Codec : uint8_t { h264 = 0, jpeg = 1 };
 inline constexpr std::array<std::string_view, 2> kCodecNames = {"h264", "jpeg"}; // in the order of the enum
 

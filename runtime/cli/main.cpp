@@ -217,9 +217,8 @@ class Commands {
         },
         "show the running graph in a browser: prints a link to a page on this machine's loopback");
     app.add_option("--web-listen", run_.web, "as --web, at another address: 127.0.0.1:8080, :8080")->type_name("ADDR");
-    app.add_option(
-           "--web-host", run_.web_hosts,
-           "with --web or --web-listen: another name by which browsers may call this machine; may be given again")
+    app.add_option("--web-host", run_.web_hosts,
+                   "with a page: another name by which browsers may call this machine; may be given again")
         ->type_name("NAME")
         ->allow_extra_args(false);
     app.add_flag("--tls", run_.tls,

@@ -77,7 +77,7 @@ Answer take_when_due(SourceState& source, const graph::Rational& rate, const mr_
 }
 
 // `free` and `source`: takes the next value of every source, or the newest that is due if it is `by_time`. False while
-// a source has none yet.
+// a source has none yet. Sources that follow are asked once no other is waited for.
 bool ask_for_next(PaceRun& pace, const mr_tick_info& info, uint64_t ordinal) {
   bool waiting = false, ask_again = false;
   for (SourceState& source : pace.clock->sources) {

@@ -65,7 +65,7 @@ struct SitePeer : mr_peer {
 // One page. Its site's functions are called under the mutex, so that none is under way once it has ended.
 class HandlerPages::Page {
  public:
-  explicit Page(const mr_site& the_site) : site_(the_site), title_(the_site.title), path_(the_site.path) {
+  explicit Page(const mr_site& the_site) : site_(the_site), title_(the_site.title) {
     for (uint32_t f = 0; f < site_.file_count; ++f) {
       const mr_site_file& file = site_.files[f];
       files_.emplace(file.name, std::string(reinterpret_cast<const char*>(file.bytes), file.size));
@@ -73,7 +73,6 @@ class HandlerPages::Page {
   }
 
   const std::string& title() const { return title_; }
-  const std::string& path() const { return path_; }
   const std::string* file(const std::string& name) const {
     const auto found = files_.find(name.empty() ? "index.html" : name);
     return found == files_.end() ? nullptr : &found->second;
@@ -108,7 +107,7 @@ class HandlerPages::Page {
 
  private:
   const mr_site site_;
-  const std::string title_, path_;
+  const std::string title_;
   std::map<std::string, std::string> files_;
   std::mutex mutex_;
   std::set<SitePeer*> peers_;
