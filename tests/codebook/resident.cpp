@@ -44,17 +44,7 @@ class HostEngine {
   void always_once(const Step& step) {
     call(0, step);
   }
-  template <class Last>
-  void assign_then(const Resident& r, const Last& last) {
-    if (is_off()) return;
-    const bool anew = gpu::labels_anew(r);
-    for (uint32_t i = 0; i < r.used(); ++i) {
-      const float own = anew ? 0 : gpu::distance_of(r.row(i), r.anchor(r.assigned[i]), r.stride);
-      const bool keeps = !anew && gpu::keeps_label(r, i, own);
-      r.control->changed += keeps ? gpu::give_label(r, i, r.assigned[i], own) : search(r, i);
-    }
-    once(last);
-  }
+  uint32_t search_many(const Resident&) { return std::numeric_limits<uint32_t>::max(); }
   void go_from(const Resident& r, uint32_t step, bool decides) {
     const uint64_t n = uint64_t{rounds_} * gpu::kStartsARound + step;
     if (is_off() || n + 1 >= r.anchors) return;
@@ -73,21 +63,6 @@ class HostEngine {
   }
 
  private:
-  static bool search(const Resident& r, uint32_t i) {
-    float least = std::numeric_limits<float>::infinity(), next = least;
-    uint32_t label = 0;
-    for (uint32_t a = 0; a < r.cells(); ++a) {
-      const float distance = gpu::distance_of(r.row(i), r.anchor(a), r.stride);
-      if (distance < least) {
-        next = least;
-        least = distance;
-        label = a;
-      } else if (distance < next) {
-        next = distance;
-      }
-    }
-    return gpu::give_found(r, i, label, least, next);
-  }
   bool is_off() const { return r_.control->outcome.fault != Fault::none; }
   template <class Step>
   void call(uint32_t index, const Step& step) {

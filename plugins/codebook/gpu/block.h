@@ -3,8 +3,10 @@
 // are tested without a GPU.
 #pragma once
 
+#include <array>
 #include <bit>
 #include <cstdint>
+#include <limits>
 
 #include "millrace/payload/half_floats.h"
 #include "plugins/codebook/gpu/lane_sums.h"
@@ -92,28 +94,45 @@ MR_HOST_DEVICE inline uint64_t key_of(float distance, uint64_t index) {
 inline constexpr unsigned kAllLanes = 0xffffffff;
 inline constexpr uint32_t kWarpThreads = 32;
 
-// The distance between two rows, by eight threads beside each other; all of them get it.
-__device__ inline float distance_by_lanes(const float* x, const float* a, uint32_t lane, uint32_t stride) {
-  float sum = 0;
-#pragma unroll 8
-  for (uint32_t j = lane; j < stride; j += kLanes) {
-    const float apart = x[j] - a[j];
-    sum += apart * apart;
-  }
-  for (uint32_t other = 1; other < kLanes; other *= 2) sum += __shfl_xor_sync(kAllLanes, sum, other);
-  return sum;
+// The distances between some rows and others, by eight threads beside each other; all of them get these.
+template <uint32_t kRows, uint32_t kOthers>
+__device__ void distances_by_lanes(const float* const (&rows)[kRows], const float* const (&others)[kOthers],
+                                   float (&sums)[kRows][kOthers], uint32_t stride) {
+  constexpr uint32_t kLoads = 32; // in flight
+#pragma unroll
+  for (auto& of_row : sums)
+    for (float& sum : of_row) sum = 0;
+#pragma unroll kLoads / (kRows + kOthers)
+  for (uint32_t j = threadIdx.x % kLanes; j < stride; j += kLanes)
+#pragma unroll
+    for (uint32_t row = 0; row < kRows; ++row)
+#pragma unroll
+      for (uint32_t other = 0; other < kOthers; ++other) {
+        const float apart = rows[row][j] - others[other][j];
+        sums[row][other] += apart * apart;
+      }
+#pragma unroll
+  for (auto& of_row : sums)
+#pragma unroll
+    for (float& sum : of_row)
+      for (uint32_t apart = 1; apart < kLanes; apart *= 2) sum += __shfl_xor_sync(kAllLanes, sum, apart);
+}
+__device__ inline float distance_by_lanes(const float* x, const float* a, uint32_t stride) {
+  const float* const row[1] = {x};
+  const float* const other[1] = {a};
+  float sum[1][1];
+  distances_by_lanes(row, other, sum, stride);
+  return sum[0][0];
 }
 
 template <class T>
 __device__ T from_lane(const T& own, uint32_t apart, bool up) { // up: of the thread so many before; else across
   static_assert(sizeof(T) % sizeof(uint32_t) == 0);
-  T other;
-  const auto* from = reinterpret_cast<const uint32_t*>(&own);
-  auto* to = reinterpret_cast<uint32_t*>(&other);
+  auto words = std::bit_cast<std::array<uint32_t, sizeof(T) / sizeof(uint32_t)>>(own);
 #pragma unroll
-  for (uint32_t word = 0; word < sizeof(T) / sizeof(uint32_t); ++word)
-    to[word] = up ? __shfl_up_sync(kAllLanes, from[word], apart) : __shfl_xor_sync(kAllLanes, from[word], apart);
-  return other;
+  for (uint32_t& word : words)
+    word = up ? __shfl_up_sync(kAllLanes, word, apart) : __shfl_xor_sync(kAllLanes, word, apart);
+  return std::bit_cast<T>(words);
 }
 #endif
 
@@ -210,22 +229,115 @@ MR_HOST_DEVICE void sum_up_before(const Block& block, uint64_t count, Take&& tak
 #endif
 }
 
-// Distances of rows to one row, in lanes: give(i, distance) for 0 … count − 1.
-template <class RowAt, class Give>
-MR_HOST_DEVICE void distances_to(const Block& block, const float* to, uint32_t stride, uint64_t count, RowAt&& row_at,
-                                 Give&& give) {
+// Distances between two rows each: give(i, distance) for 0 … count − 1.
+template <class RowAt, class OtherAt, class Give>
+MR_HOST_DEVICE void distances_between(const Block& block, uint32_t stride, uint64_t count, RowAt&& row_at,
+                                      OtherAt&& other_at, Give&& give) {
 #ifdef __CUDA_ARCH__
-  const uint32_t lane = threadIdx.x % kLanes;
   const uint64_t at_once = blockDim.x / kLanes;
   for (uint64_t first = 0; first < count; first += at_once) {
-    const uint64_t i = first + threadIdx.x / kLanes;
-    const float distance = distance_by_lanes(row_at(i < count ? i : 0), to, lane, stride);
-    if (lane == 0 && i < count) give(i, distance);
+    const uint64_t i = first + threadIdx.x / kLanes, at = i < count ? i : 0;
+    const float distance = distance_by_lanes(row_at(at), other_at(at), stride);
+    if (threadIdx.x % kLanes == 0 && i < count) give(i, distance);
   }
   __syncthreads();
 #else
   (void)block;
-  for (uint64_t i = 0; i < count; ++i) give(i, distance_of(row_at(i), to, stride));
+  for (uint64_t i = 0; i < count; ++i) give(i, distance_of(row_at(i), other_at(i), stride));
+#endif
+}
+// Distances of rows to one row.
+template <class RowAt, class Give>
+MR_HOST_DEVICE void distances_to(const Block& block, const float* to, uint32_t stride, uint64_t count, RowAt&& row_at,
+                                 Give&& give) {
+  distances_between(
+      block, stride, count, row_at, [&](uint64_t) { return to; }, give);
+}
+
+// Distances of rows to two rows: give(i, to_one, to_other).
+template <class RowAt, class Give>
+MR_HOST_DEVICE void distances_to_two(const Block& block, const float* one, const float* other, uint32_t stride,
+                                     uint64_t count, RowAt&& row_at, Give&& give) {
+#ifdef __CUDA_ARCH__
+  const uint64_t at_once = blockDim.x / kLanes;
+  for (uint64_t first = 0; first < count; first += at_once) {
+    const uint64_t i = first + threadIdx.x / kLanes;
+    const float* const row[1] = {row_at(i < count ? i : 0)};
+    const float* const others[2] = {one, other};
+    float distances[1][2];
+    distances_by_lanes(row, others, distances, stride);
+    if (threadIdx.x % kLanes == 0 && i < count) give(i, distances[0][0], distances[0][1]);
+  }
+  __syncthreads();
+#else
+  (void)block;
+  for (uint64_t i = 0; i < count; ++i)
+    give(i, distance_of(row_at(i), one, stride), distance_of(row_at(i), other, stride));
+#endif
+}
+
+// The two least keys; of rows as near, the lower index comes first.
+struct Nearest {
+  uint64_t key = UINT64_MAX, next = UINT64_MAX;
+
+  MR_HOST_DEVICE uint32_t index() const { return static_cast<uint32_t>(key); }
+  MR_HOST_DEVICE float distance() const { return distance_of(key); }
+  MR_HOST_DEVICE float next_distance() const { return distance_of(next); }
+  MR_HOST_DEVICE void take(uint64_t other) {
+    const uint64_t further = other < key ? key : other;
+    if (other < key) key = other;
+    if (further < next) next = further;
+  }
+  MR_HOST_DEVICE void join(const Nearest& other) {
+    take(other.key);
+    take(other.next);
+  }
+
+ private:
+  MR_HOST_DEVICE static float distance_of(uint64_t key) {
+    return key == UINT64_MAX ? std::numeric_limits<float>::infinity()
+                             : detail::float_of_bits(static_cast<uint32_t>(key >> 32));
+  }
+};
+// For each of some rows, the nearest of `count` others. All threads get them.
+template <uint32_t kRows>
+struct NearestOf {
+  Nearest of[kRows];
+};
+template <uint32_t kRows, class OtherAt>
+MR_HOST_DEVICE NearestOf<kRows> nearest_of(const Block& block, const float* const (&rows)[kRows], uint32_t stride,
+                                           uint64_t count, OtherAt&& other_at) {
+  const auto join = [](NearestOf<kRows> one, const NearestOf<kRows>& other) {
+    for (uint32_t row = 0; row < kRows; ++row) one.of[row].join(other.of[row]);
+    return one;
+  };
+#ifdef __CUDA_ARCH__
+  constexpr uint32_t kAtOnce = 4; // others of a group of eight threads
+  const uint64_t groups = blockDim.x / kLanes, group = threadIdx.x / kLanes;
+  const auto take_own = [&](uint64_t, NearestOf<kRows>& found) {
+    constexpr uint64_t kOfWarp = kWarpThreads / kLanes; // groups go on together
+    for (uint64_t first = group; first - group % kOfWarp < count; first += groups * kAtOnce) {
+      const float* others[kAtOnce];
+      float distances[kRows][kAtOnce];
+#pragma unroll
+      for (uint32_t n = 0; n < kAtOnce; ++n) others[n] = other_at(min(first + n * groups, count - 1));
+      distances_by_lanes(rows, others, distances, stride);
+#pragma unroll
+      for (uint32_t row = 0; row < kRows; ++row)
+#pragma unroll
+        for (uint32_t n = 0; n < kAtOnce; ++n) {
+          const uint64_t i = first + n * groups;
+          if (threadIdx.x % kLanes == 0 && i < count) found.of[row].take(key_of(distances[row][n], i));
+        }
+    }
+  };
+  return found_by(block, blockDim.x, NearestOf<kRows>(), take_own, join);
+#else
+  const auto take = [&](uint64_t i, NearestOf<kRows>& found) {
+    for (uint32_t row = 0; row < kRows; ++row)
+      found.of[row].take(key_of(distance_of(rows[row], other_at(i), stride), i));
+  };
+  return found_by(block, count, NearestOf<kRows>(), take, join);
 #endif
 }
 

@@ -100,52 +100,6 @@ MR_HOST_DEVICE inline float huber_weight(float distance, float far) {
   return at <= far ? 1.0f : far / at;
 }
 
-// A part of a cell's members for each block: sums of all, and of those that the mean takes, each times its weight.
-struct SumUp {
-  static constexpr uint32_t kThreads = 256;
-  Resident r;
-  FitSettings s;
-  uint32_t parts; // each cell has so many
-  MR_HOST_DEVICE void operator()(Block& block) const {
-    const uint64_t c = block.index / parts, part = block.index % parts;
-    if (c >= r.cells()) return;
-    const Control& control = *r.control;
-    const uint64_t size = r.counts[c], begin = part * size / parts, end = (part + 1) * size / parts;
-    const uint32_t* const members = r.members + r.offsets[c];
-    const float far = s.huber * sqrtf(control.temperature);
-    const Whole values = control.values, weighed = control.weighed;
-    block.each(uint64_t{r.stride} + 1, [&](uint64_t j) {
-      int64_t sum = 0, kept = 0;
-      const bool is_column = j < r.stride; // the last one is for what a vector has once
-#ifdef __CUDA_ARCH__
-#pragma unroll 8 // so that loads do not wait for one another
-#endif
-      for (uint64_t n = begin; n < end; ++n) {
-        const uint32_t i = members[n];
-        const double number = is_column ? double{r.row(i)[j]} : 1;
-        const int64_t units = is_column ? values.of(number) : r.square[i];
-        sum += units;
-        if (s.mean == Mean::trimmed) {
-          const uint64_t order = order_of(r, i);
-          if (order >= r.low[c] && order <= r.high[c]) kept += units;
-        } else if (s.mean == Mean::huber) {
-          const double weight = double{huber_weight(r.distances[i], far)};
-          kept += is_column ? weighed.of(number * weight) : Whole::below(1).of(weight);
-        }
-      }
-      give(is_column ? r.sums_of(c)[j] : r.square_sums[c], sum);
-      give(is_column ? r.kept[c * r.stride + j] : r.weight_sums[c], kept);
-    });
-  }
-
- private:
-  MR_HOST_DEVICE void give(int64_t& to, int64_t sum) const {
-    if (parts == 1)
-      to = sum;
-    else
-      add_to(to, sum); // ClearSums came before
-  }
-};
 struct ClearSums { // a block for each cell
   static constexpr uint32_t kThreads = 256;
   Resident r;
@@ -153,6 +107,67 @@ struct ClearSums { // a block for each cell
     const uint64_t c = block.index;
     block.each(r.stride, [&](uint64_t j) { r.sums_of(c)[j] = r.kept[c * r.stride + j] = 0; });
     block.once([&] { r.square_sums[c] = r.weight_sums[c] = 0; });
+  }
+};
+
+// Some blocks for each cell, after ClearSums: sums of all members, and of those that the mean takes, each times its
+// weight. Each thread has a column and a part of the block's members.
+struct SumUp {
+  static constexpr uint32_t kThreads = 256;
+  Resident r;
+  FitSettings s;
+  uint32_t blocks; // for each cell
+  MR_HOST_DEVICE void operator()(Block& block) const {
+    const uint64_t c = block.index / blocks, part = block.index % blocks;
+    if (c >= r.cells()) return;
+    const uint64_t size = r.counts[c], begin = part * size / blocks, count = (part + 1) * size / blocks - begin;
+    const uint32_t* const members = r.members + r.offsets[c] + begin;
+    const float far = s.huber * sqrtf(r.control->temperature);
+    sum_up_scalars(block, c, members, count, far);
+    const uint64_t columns = r.stride, parts = columns < kThreads ? kThreads / columns : 1;
+    block.each(columns * parts, [&](uint64_t at) {
+      const uint64_t own = at / columns;
+      sum_up_column(c, at % columns, members, own * count / parts, (own + 1) * count / parts, far);
+    });
+  }
+
+ private:
+  MR_HOST_DEVICE void sum_up_scalars(const Block& block, uint64_t c, const uint32_t* members, uint64_t count,
+                                     float far) const {
+    const uint64_t squares = sum_of(block, count, [&](uint64_t n) { return r.square[members[n]]; });
+    block.once([&] { add_to(r.square_sums[c], static_cast<int64_t>(squares)); });
+    if (s.mean != Mean::huber) return;
+    const Whole units = Whole::below(1);
+    const uint64_t weights =
+        sum_of(block, count, [&](uint64_t n) { return units.of(double{huber_weight(r.distances[members[n]], far)}); });
+    block.once([&] { add_to(r.weight_sums[c], static_cast<int64_t>(weights)); });
+  }
+  MR_HOST_DEVICE void sum_up_column(uint64_t c, uint64_t j, const uint32_t* members, uint64_t begin, uint64_t end,
+                                    float far) const {
+    struct Member {
+      uint32_t vector;
+      float number, distance;
+    };
+    const Whole values = r.control->values, weighed = r.control->weighed;
+    const uint64_t low = r.low[c], high = r.high[c];
+    int64_t sum = 0, kept = 0;
+    const auto load = [&](uint64_t n) {
+      const uint32_t i = members[n];
+      return Member{i, r.row(i)[j], r.distances[i]};
+    };
+    load_ahead(begin, end, load, [&](const Member& member) {
+      const double number = double{member.number};
+      const int64_t units = values.of(number);
+      sum += units;
+      if (s.mean == Mean::trimmed) {
+        const uint64_t order = key_of(member.distance, member.vector);
+        kept += order >= low && order <= high ? units : 0;
+      } else if (s.mean == Mean::huber) {
+        kept += weighed.of(number * double{huber_weight(member.distance, far)});
+      }
+    });
+    add_to(r.sums_of(c)[j], sum);
+    if (s.mean != Mean::plain) add_to(r.kept[c * r.stride + j], kept);
   }
 };
 
@@ -239,6 +254,7 @@ struct DoCell {
   Move move;
   MR_HOST_DEVICE void operator()(Block& block) const {
     if (sum_up.s.mean == Mean::trimmed) trim(block);
+    ClearSums{trim.r}(block);
     sum_up(block);
     move(block);
   }
@@ -291,7 +307,7 @@ struct EndIteration {
       c.last.converged = c.converged;
       records[c.iterations] = c.last;
       ++c.iterations;
-      c.changed = c.merged = c.split = 0;
+      c.listed = c.changed = c.merged = c.split = 0;
       c.anchor_square = 0;
       c.longest = ways.longest;
       c.whose = static_cast<uint32_t>(ways.whose);

@@ -75,56 +75,23 @@ __global__ void __launch_bounds__(kThreads) call_blocks_then(LoopWord* loop, Con
 
 // ---- labels
 
-__device__ void count_changed(const Resident& r, bool has_changed) { // by whole warps
-  const uint32_t changed = __popc(__ballot_sync(kAllLanes, has_changed));
-  if (threadIdx.x % kWarpThreads == 0 && changed > 0) add_to(r.control->changed, changed);
-}
-
-// The two least distances; the lower label of those as near.
-struct Best {
-  uint64_t key = UINT64_MAX; // distance and label
-  float next = INFINITY;
-  __device__ void take(float distance, uint64_t label) {
-    const uint64_t other = key_of(distance, label);
-    next = fminf(next, other < key ? distance_of(key) : distance);
-    if (other < key) key = other;
-  }
-  __device__ void join(uint64_t other, float other_next) {
-    const uint64_t further = other < key ? key : other;
-    next = fminf(next, fminf(other_next, distance_of(further)));
-    if (other < key) key = other;
-  }
-  __device__ void join(uint32_t threads) { // those beside this one in the warp
-    for (uint32_t apart = 1; apart < threads; apart *= 2) {
-      const uint64_t other = __shfl_xor_sync(kAllLanes, key, apart);
-      const float other_next = __shfl_xor_sync(kAllLanes, next, apart);
-      join(other, other_next);
-    }
-  }
-  __device__ float distance() const { return distance_of(key); }
-
- private:
-  __device__ static float distance_of(uint64_t key) {
-    return key == UINT64_MAX ? INFINITY : __uint_as_float(static_cast<uint32_t>(key >> 32));
-  }
-};
-
-// A block has kTileVectors vectors. It searches for those of them that may have another label: for a few one by one,
-// for more of them together, kTileAnchors anchors at a time and kChunk numbers of each at a time. A thread then has the
-// lanes of kOwnVectors × kOwnAnchors sums in registers, so any number of dimensions fits.
-constexpr uint32_t kTileVectors = 32, kTileAnchors = 32, kChunk = 32;
+// A block searches for kTileVectors of many listed vectors together, kTileAnchors anchors at a time and kChunk numbers
+// of each at a time. A thread then has the lanes of kOwnVectors × kOwnAnchors sums in registers, so any number of
+// dimensions fits.
+constexpr uint32_t kTileVectors = 64, kTileAnchors = 32, kChunk = 32;
 constexpr uint32_t kOwnVectors = 2, kOwnAnchors = 4;
 constexpr uint32_t kAcross = kTileAnchors / kOwnAnchors, kDown = kTileVectors / kOwnVectors;
 constexpr uint32_t kSearchThreads = kAcross * kDown;
 constexpr uint32_t kPadded = kChunk + 4; // rows begin in different banks, and each at 16 bytes
 
-using Tile = float[kTileVectors][kPadded];
+template <uint32_t kRows>
+using Tile = float[kRows][kPadded];
 
 // Copies a chunk of so many rows; zeros take the place of what is not there.
-template <class RowAt>
-__device__ void load(Tile& tile, const RowAt& row_at, uint32_t begin, uint32_t stride) {
+template <uint32_t kRows, class RowAt>
+__device__ void load(float (&tile)[kRows][kPadded], const RowAt& row_at, uint32_t begin, uint32_t stride) {
   constexpr uint32_t kFours = kChunk / 4;
-  for (uint32_t at = threadIdx.x; at < kTileVectors * kFours; at += kSearchThreads) {
+  for (uint32_t at = threadIdx.x; at < kRows * kFours; at += kSearchThreads) {
     const uint32_t row = at / kFours, column = at % kFours * 4;
     const float* const from = row_at(row);
     float4 four{};
@@ -141,11 +108,12 @@ __device__ void load_lanes(float (&lanes)[kLanes], const float* from) {
 
 // Searches for up to kTileVectors vectors.
 __device__ void search_together(const Resident& r, const uint32_t* listed, uint32_t count) {
-  static_assert(kTileVectors == kTileAnchors && kAcross == 8, "threads of one vector lie beside each other in a warp");
-  __shared__ __align__(16) Tile vectors, anchors; // read by fours
+  static_assert(kAcross == 8, "threads of one vector lie beside each other in a warp");
+  __shared__ __align__(16) Tile<kTileVectors> vectors; // read by fours
+  __shared__ __align__(16) Tile<kTileAnchors> anchors;
   const uint32_t across = threadIdx.x % kAcross, down = threadIdx.x / kAcross;
   const uint64_t cells = r.cells();
-  Best best[kOwnVectors];
+  Nearest best[kOwnVectors];
   for (uint64_t tile = 0; tile < cells; tile += kTileAnchors) {
     float sums[kOwnVectors][kOwnAnchors][kLanes] = {};
     for (uint32_t begin = 0; begin < r.stride; begin += kChunk) {
@@ -179,98 +147,24 @@ __device__ void search_together(const Resident& r, const uint32_t* listed, uint3
 #pragma unroll
       for (uint32_t a = 0; a < kOwnAnchors; ++a) {
         const uint64_t label = tile + across + a * kAcross;
-        if (label < cells) best[v].take(sum_of_lanes(sums[v][a]), label);
+        if (label < cells) best[v].take(key_of(sum_of_lanes(sums[v][a]), label));
       }
   }
 #pragma unroll
   for (uint32_t v = 0; v < kOwnVectors; ++v) {
-    best[v].join(kAcross);
+    for (uint32_t apart = 1; apart < kAcross; apart *= 2) best[v].join(from_lane(best[v], apart, false));
     const uint32_t n = down + v * kDown;
-    bool has_changed = false;
-    if (across == 0 && n < count)
-      has_changed = give_found(r, listed[n], static_cast<uint32_t>(best[v].key), best[v].distance(), best[v].next);
-    count_changed(r, has_changed);
+    if (across == 0 && n < count) give_found(r, listed[n], best[v]);
   }
 }
 
-// Searches for one vector: eight threads an anchor, and for each of them several anchors at a time.
-__device__ void search_one(const Resident& r, uint64_t vector) {
-  constexpr uint32_t kWarps = kSearchThreads / kWarpThreads, kGroups = kSearchThreads / kLanes, kOfGroup = 4;
-  __shared__ uint64_t keys[kWarps];
-  __shared__ float nexts[kWarps];
-  const uint32_t lane = threadIdx.x % kLanes, group = threadIdx.x / kLanes;
-  const uint64_t cells = r.cells();
-  const float* const x = r.row(vector);
-  Best best;
-  for (uint64_t first = group; first - group < cells; first += kGroups * kOfGroup) {
-    const float* anchors[kOfGroup];
-    float sums[kOfGroup] = {};
-#pragma unroll
-    for (uint32_t a = 0; a < kOfGroup; ++a) {
-      const uint64_t label = first + a * kGroups;
-      anchors[a] = r.anchor(label < cells ? label : 0);
-    }
-#pragma unroll 4
-    for (uint32_t j = lane; j < r.stride; j += kLanes)
-#pragma unroll
-      for (uint32_t a = 0; a < kOfGroup; ++a) {
-        const float apart = x[j] - anchors[a][j];
-        sums[a] += apart * apart;
-      }
-#pragma unroll
-    for (uint32_t a = 0; a < kOfGroup; ++a) {
-      for (uint32_t apart = 1; apart < kLanes; apart *= 2) sums[a] += __shfl_xor_sync(kAllLanes, sums[a], apart);
-      const uint64_t label = first + a * kGroups;
-      if (lane == 0 && label < cells) best.take(sums[a], label);
-    }
-  }
-  best.join(kWarpThreads);
-  __syncthreads(); // the vector before is done
-  if (threadIdx.x % kWarpThreads == 0) {
-    keys[threadIdx.x / kWarpThreads] = best.key;
-    nexts[threadIdx.x / kWarpThreads] = best.next;
-  }
-  __syncthreads();
-  if (threadIdx.x > 0) return;
-  for (uint32_t warp = 1; warp < kWarps; ++warp) best.join(keys[warp], nexts[warp]);
-  if (give_found(r, vector, static_cast<uint32_t>(best.key), best.distance(), best.next)) add_to(r.control->changed, 1);
-}
+constexpr uint32_t kManyFrom = 4096; // so many fill a large GPU by tiles
 
-constexpr uint32_t kFewMax = 4; // vectors of a block that are searched one by one
-
-template <class Last>
-__global__ void __launch_bounds__(kSearchThreads) assign_labels(LoopWord* loop, Resident r, Last last) {
-  __shared__ uint64_t shared[Block::kShared];
-  __shared__ uint32_t listed[kTileVectors], count;
+__global__ void __launch_bounds__(kSearchThreads) search_tiles(LoopWord* loop, Resident r) {
   await_inputs();
   if (!goes_on(loop, *r.control)) return;
-  if (threadIdx.x == 0) count = 0;
-  __syncthreads();
-  const bool anew = labels_anew(r);
-  const uint64_t used = r.used();
-  constexpr uint32_t kGroups = kSearchThreads / kLanes;
-  for (uint32_t begin = 0; begin < kTileVectors; begin += kGroups) {
-    const uint64_t i = uint64_t{blockIdx.x} * kTileVectors + begin + threadIdx.x / kLanes;
-    const bool is_mine = threadIdx.x % kLanes == 0 && i < used;
-    const uint64_t vector = i < used ? i : 0;
-    const uint32_t label = anew ? 0 : r.assigned[vector];
-    const float own = anew ? 0 : distance_by_lanes(r.row(vector), r.anchor(label), threadIdx.x % kLanes, r.stride);
-    bool has_changed = false;
-    if (is_mine) {
-      if (!anew && keeps_label(r, i, own))
-        has_changed = give_label(r, i, label, own);
-      else
-        listed[add_to(count, 1)] = static_cast<uint32_t>(i);
-    }
-    count_changed(r, has_changed);
-  }
-  __syncthreads();
-  const uint32_t many = count;
-  if (many > kFewMax)
-    search_together(r, listed, many);
-  else
-    for (uint32_t n = 0; n < many; ++n) search_one(r, listed[n]);
-  make_last(loop, *r.control, Block{shared, 0, 0}, last);
+  const uint32_t first = blockIdx.x * kTileVectors, listed = r.control->listed;
+  if (listed >= kManyFrom && first < listed) search_together(r, r.members + first, min(listed - first, kTileVectors));
 }
 
 // ---- first anchors
@@ -286,7 +180,7 @@ __global__ void __launch_bounds__(kLaneThreads)
   if (n + 1 >= r.anchors) return;
   const uint32_t lane = threadIdx.x % kLanes;
   const uint64_t i = uint64_t{blockIdx.x} * kLaneVectors + threadIdx.x / kLanes, used = r.used();
-  float sum = distance_by_lanes(r.row(i < used ? i : 0), r.row(chosen(r, n)), lane, r.stride);
+  float sum = distance_by_lanes(r.row(i < used ? i : 0), r.row(chosen(r, n)), r.stride);
   uint64_t key = 0;
   if (lane == 0 && i < used) {
     if (n > 0) sum = fminf(sum, r.distances[i]);
@@ -342,9 +236,10 @@ class CudaEngine {
   void blocks_then(uint32_t count, const Step& step, const Last& last) {
     run(count, Step::kThreads, call_blocks_then<Step::kThreads, Step, Last>, loop_, control_, step, last);
   }
-  template <class Last>
-  void assign_then(const Resident& r, const Last& last) {
-    run((r.vectors + kTileVectors - 1) / kTileVectors, kSearchThreads, assign_labels<Last>, loop_, r, last);
+  uint32_t search_many(const Resident& r) {
+    if (r.vectors >= kManyFrom)
+      run((r.vectors + kTileVectors - 1) / kTileVectors, kSearchThreads, search_tiles, loop_, r);
+    return kManyFrom;
   }
   void go_from(const Resident& r, uint32_t step, bool decides) {
     run((r.vectors + kLaneVectors - 1) / kLaneVectors, kLaneThreads, go_from_chosen, loop_, r, step, decides);

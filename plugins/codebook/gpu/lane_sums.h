@@ -9,6 +9,25 @@
 
 namespace millrace::codebook::gpu {
 
+// Calls use(load(n)) for begin … end − 1 in a thread, one after the other. Several loads go ahead, so that they do not
+// wait for one another; `load` only reads.
+template <class Load, class Use>
+MR_HOST_DEVICE void load_ahead(uint64_t begin, uint64_t end, Load&& load, Use&& use) {
+#ifdef __CUDA_ARCH__
+  constexpr uint32_t kAhead = 8;
+  for (uint64_t first = begin; first < end; first += kAhead) {
+    decltype(load(first)) loaded[kAhead];
+#pragma unroll
+    for (uint32_t n = 0; n < kAhead; ++n) loaded[n] = load(min(first + n, end - 1));
+#pragma unroll
+    for (uint32_t n = 0; n < kAhead; ++n)
+      if (first + n < end) use(loaded[n]);
+  }
+#else
+  for (uint64_t n = begin; n < end; ++n) use(load(n));
+#endif
+}
+
 template <class Number>
 MR_HOST_DEVICE Number sum_of_lanes(const Number (&lanes)[kLanes]) {
   return ((lanes[0] + lanes[1]) + (lanes[2] + lanes[3])) + ((lanes[4] + lanes[5]) + (lanes[6] + lanes[7]));
@@ -27,22 +46,41 @@ MR_HOST_DEVICE inline float distance_of(const float* x, const float* a, uint32_t
 
 // Lane by lane: Σ (x − a)², Σ x², and Σ a · s with s in units of `values`.
 MR_HOST_DEVICE inline float distance_of_lane(const float* x, const float* a, uint32_t lane, uint32_t stride) {
+  struct Pair {
+    float x, a;
+  };
   float sum = 0;
-  for (uint32_t j = lane; j < stride; j += kLanes) {
-    const float apart = x[j] - a[j];
-    sum += apart * apart;
-  }
+  load_ahead(
+      0, stride / kLanes,
+      [=](uint64_t n) {
+        return Pair{x[n * kLanes + lane], a[n * kLanes + lane]};
+      },
+      [&](const Pair& pair) {
+        const float apart = pair.x - pair.a;
+        sum += apart * apart;
+      });
   return sum;
 }
 MR_HOST_DEVICE inline double square_of_lane(const float* x, uint32_t lane, uint32_t stride) {
   double sum = 0;
-  for (uint32_t j = lane; j < stride; j += kLanes) sum += double{x[j]} * double{x[j]};
+  load_ahead(
+      0, stride / kLanes, [=](uint64_t n) { return x[n * kLanes + lane]; },
+      [&](float number) { sum += double{number} * double{number}; });
   return sum;
 }
 MR_HOST_DEVICE inline double product_of_lane(const float* a, const int64_t* sums, const Whole& values, uint32_t lane,
                                              uint32_t stride) {
+  struct Pair {
+    float a;
+    int64_t sum;
+  };
   double sum = 0;
-  for (uint32_t j = lane; j < stride; j += kLanes) sum += double{a[j]} * values.number(sums[j]);
+  load_ahead(
+      0, stride / kLanes,
+      [=](uint64_t n) {
+        return Pair{a[n * kLanes + lane], sums[n * kLanes + lane]};
+      },
+      [&](const Pair& pair) { sum += double{pair.a} * values.number(pair.sum); });
   return sum;
 }
 

@@ -63,7 +63,7 @@ struct Begin { // once
       c.largest = c.largest_square = c.anchor_square = 0;
       c.draws = s.seed;
       c.first = 0;
-      c.iterations = c.changed = c.calm = c.converged = c.merged = c.split = 0;
+      c.iterations = c.listed = c.changed = c.calm = c.converged = c.merged = c.split = 0;
       c.temperature = s.temperature;
       c.energy = 0;
       c.labelled_anchors = c.tickets = 0;

@@ -39,6 +39,7 @@ struct Control {
   // went since, whose it was, and the longest of the others.
   uint32_t labelled_anchors, whose;
   double longest, next;
+  uint32_t listed;  // vectors that are searched for in this iteration
   uint32_t tickets; // blocks of the present kernel that are done
 };
 

@@ -7,7 +7,9 @@
 //   once(step)                  calls step(block) for one large block
 //   always_each, always_once    the same, also if there is no fit (Outcome::fault)
 //   blocks_then(count, step, last)   the same, and then last(block) once
-//   assign_then(r, last)        labels all vectors by label_rules.h, counts those that have changed, then last(block)
+//   search_many(r)              searches for the listed vectors (label_steps.h) if they are so many that it is quicker
+//   than
+//                               one by one. Returns from how many on
 //   go_from(r, step, decides)   after the n-th first anchor: lowers the distances to the nearest, and keeps the vector
 //                               that is furthest in keys[n], where n is rounds · kStartsARound + step. With `decides`
 //                               the loop ends with the last
@@ -16,7 +18,7 @@
 
 #include "plugins/codebook/gpu/cell_steps.h"
 #include "plugins/codebook/gpu/give_steps.h"
-#include "plugins/codebook/gpu/label_rules.h"
+#include "plugins/codebook/gpu/label_steps.h"
 #include "plugins/codebook/gpu/read_steps.h"
 #include "plugins/codebook/gpu/start_steps.h"
 #include "plugins/codebook/gpu/upkeep_steps.h"
@@ -72,7 +74,12 @@ void iterate(Engine& engine, const Resident& r, const FitSettings& s, IterationR
   const SumUp sum_up{r, s, parts};
   const Move move{r, s, !keeps};
   const EndIteration end{r, s, records};
-  engine.assign_then(r, PlaceCells{r});
+  engine.blocks(KeepLabels::blocks(r), KeepLabels{r});
+  const uint32_t many = engine.search_many(r);
+  if (uint64_t{r.anchors_max} * r.stride > kFewPaysFrom)
+    engine.blocks_then(SearchFew::kBlocks, SearchFew{r, many}, PlaceCells{r});
+  else
+    engine.blocks_then(SearchOne::kBlocks, SearchOne{r, many}, PlaceCells{r});
   engine.each(r.vectors, PlaceMember{r});
   if (parts == 1 && !keeps) return engine.blocks_then(r.anchors_max, DoCell{trim, sum_up, move}, end);
   if (parts == 1) {

@@ -26,35 +26,37 @@ MR_HOST_DEVICE inline int64_t* center_sums_of(const Resident& r, uint32_t half) 
 inline constexpr uint32_t kCounts = 0, kSquares = 2;
 MR_HOST_DEVICE inline void sum_up_halves(const Block& block, const Resident& r, const uint32_t* list, uint32_t size) {
   constexpr uint64_t kThreads = 1024;
-  const uint64_t columns = uint64_t{r.stride} + 1, parts = columns < kThreads ? kThreads / columns : 1;
+  const uint64_t parts = r.stride < kThreads ? kThreads / r.stride : 1;
   const Whole& values = r.control->values;
+  const uint64_t of_second = sum_of(block, size, [&](uint64_t n) { return r.halves[n]; });
+  const uint64_t both = sum_of(block, size, [&](uint64_t n) { return r.square[list[n]]; });
+  const uint64_t second = sum_of(block, size, [&](uint64_t n) { return r.halves[n] ? r.square[list[n]] : 0; });
   block.each(2 * r.stride, [&](uint64_t at) { r.center_sums[at] = 0; });
-  block.each(4, [&](uint64_t at) { block.shared[at] = 0; });
-  block.each(columns * parts, [&](uint64_t at) {
-    const uint64_t j = at % columns, part = at / columns, end = (part + 1) * size / parts;
-    const bool is_column = j < r.stride; // the last one is for what a vector has once
-    int64_t both = 0, second = 0;
-    uint64_t of_second = 0;
-    const uint64_t begin = part * size / parts;
-#ifdef __CUDA_ARCH__
-#pragma unroll 8 // so that loads do not wait for one another
-#endif
-    for (uint64_t n = begin; n < end; ++n) {
-      const uint32_t vector = list[n], half = r.halves[n];
-      const int64_t units = is_column ? values.of(double{r.row(vector)[j]}) : r.square[vector];
-      both += units;
-      second += half ? units : 0;
-      of_second += half;
-    }
-    if (is_column) {
-      add_to(center_sums_of(r, 0)[j], both - second);
-      add_to(center_sums_of(r, 1)[j], second);
-    } else {
-      add_to(block.shared[kSquares], static_cast<uint64_t>(both - second));
-      add_to(block.shared[kSquares + 1], static_cast<uint64_t>(second));
-      add_to(block.shared[kCounts], end - begin - of_second);
-      add_to(block.shared[kCounts + 1], of_second);
-    }
+  block.once([&] {
+    block.shared[kCounts] = size - of_second;
+    block.shared[kCounts + 1] = of_second;
+    block.shared[kSquares] = both - second;
+    block.shared[kSquares + 1] = second;
+  });
+  struct Member {
+    float number;
+    uint32_t half;
+  };
+  block.each(r.stride * parts, [&](uint64_t at) {
+    const uint64_t j = at % r.stride, part = at / r.stride;
+    int64_t sums[2] = {};
+    load_ahead(
+        part * size / parts, (part + 1) * size / parts,
+        [&](uint64_t n) {
+          return Member{r.row(list[n])[j], r.halves[n]};
+        },
+        [&](const Member& member) {
+          const int64_t units = values.of(double{member.number});
+          sums[0] += member.half ? 0 : units;
+          sums[1] += member.half ? units : 0;
+        });
+    add_to(center_sums_of(r, 0)[j], sums[0]);
+    add_to(center_sums_of(r, 1)[j], sums[1]);
   });
 }
 
@@ -66,11 +68,8 @@ MR_HOST_DEVICE inline TwoHalves two_halves(const Block& block, const Resident& r
   block.each(2 * r.stride, [&](uint64_t at) { r.centers[at] = r.row(at < r.stride ? first : last)[at % r.stride]; });
   const auto row_at = [&](uint64_t n) { return r.row(list[n]); };
   for (uint32_t round = 0; round < kRounds; ++round) {
-    distances_to(block, center_of(r, 0), r.stride, size, row_at,
-                 [&](uint64_t n, float distance) { r.halves[n] = detail::bits_of_float(distance); });
-    distances_to(block, center_of(r, 1), r.stride, size, row_at, [&](uint64_t n, float distance) {
-      r.halves[n] = detail::float_of_bits(r.halves[n]) < distance ? 0 : 1;
-    });
+    distances_to_two(block, center_of(r, 0), center_of(r, 1), r.stride, size, row_at,
+                     [&](uint64_t n, float to_first, float to_second) { r.halves[n] = to_first < to_second ? 0 : 1; });
     sum_up_halves(block, r, list, size);
     block.each(2 * r.stride, [&](uint64_t at) {
       const uint64_t count = block.shared[kCounts + at / r.stride];

@@ -91,7 +91,8 @@ struct DTypes {
 };
 template <class... T>
 DTypes dtypes() {
-  return {(bit_of(dtype_of<T>()) | ...)};
+  const uint32_t bits = (bit_of(dtype_of<T>()) | ...); // in the braces of the result nvcc 13.0 would lose the type
+  return {bits};
 }
 // The same, given as a set of MR_DTYPES_*.
 inline DTypes dtypes(uint32_t set) { return {set}; }
