@@ -39,8 +39,9 @@ struct Control {
   // went since, whose it was, and the longest of the others.
   uint32_t labelled_anchors, whose;
   double longest, next;
-  uint32_t listed;  // vectors that are searched for in this iteration
-  uint32_t tickets; // blocks of the present kernel that are done
+  uint32_t before_upkeep; // anchors that there were
+  uint32_t listed;        // vectors that are searched for in this iteration
+  uint32_t tickets;       // blocks of the present kernel that are done
 };
 
 struct Sizes {

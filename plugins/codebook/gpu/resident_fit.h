@@ -90,7 +90,10 @@ void iterate(Engine& engine, const Resident& r, const FitSettings& s, IterationR
     engine.blocks(r.anchors_max * parts, sum_up);
     engine.blocks(r.anchors_max, move);
   }
-  if (s.maintenance == Maintenance::as_published) engine.once(KeepAsPublished{{r, s}});
+  if (s.maintenance == Maintenance::as_published) {
+    engine.once(MergeAsPublished{{r, s}});
+    engine.blocks_then(SplitCells::kBlocks, SplitCells{{r, s}}, EndUpkeep{{r, s}});
+  }
   if (s.maintenance == Maintenance::corrected) engine.once(KeepCorrected{{r, s}});
   if (keeps)
     engine.blocks_then(r.anchors_max, LookBack{r}, end);

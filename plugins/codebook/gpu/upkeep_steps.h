@@ -1,5 +1,4 @@
-// Upkeep of a resident fit, as upkeep.h does it: one block merges and splits cells, now and then. It is the slow part
-// of a large fit, and rare.
+// Upkeep of a resident fit, as upkeep.h does it: cells are merged and split now and then.
 #pragma once
 
 #include "plugins/codebook/gpu/block.h"
@@ -10,97 +9,86 @@
 
 namespace millrace::codebook::gpu {
 
-// Two-means over some vectors (two_means.h). A vector's half is in Resident::halves, by its place in the list.
+// Two-means over the vectors of a list (two_means.h). A block's threads all make the same counts, sums of squares and
+// energies.
 struct TwoHalves {
+  const uint32_t* list;
+  uint32_t size;
+  uint32_t* half_of; // each vector's half, by its place in the list
+  float* centers[2]; // rows
+  int64_t* sums[2];  // rows: of each half
   uint32_t counts[2];
   int64_t square_sums[2];
   double energies[2];
+
+  MR_HOST_DEVICE void find(const Block& block, const Resident& r) {
+    constexpr uint32_t kRounds = 5;
+    const uint64_t first = least_of(block, size, [&](uint64_t n) { return uint64_t{list[n]}; }).key;
+    const uint64_t last = ~least_of(block, size, [&](uint64_t n) { return ~uint64_t{list[n]}; }).key;
+    block.each(r.stride, [&](uint64_t j) {
+      centers[0][j] = r.row(first)[j];
+      centers[1][j] = r.row(last)[j];
+    });
+    for (uint32_t round = 0; round < kRounds; ++round) {
+      distances_to_two(
+          block, centers[0], centers[1], r.stride, size, [&](uint64_t n) { return r.row(list[n]); },
+          [&](uint64_t n, float to_first, float to_second) { half_of[n] = to_first < to_second ? 0 : 1; });
+      sum_up(block, r);
+      for (uint32_t half = 0; half < 2; ++half)
+        if (counts[half] > 0)
+          block.each(r.stride, [&](uint64_t j) {
+            const double sum = r.control->values.number(sums[half][j]);
+            centers[half][j] = static_cast<float>(sum / static_cast<double>(counts[half]));
+          });
+    }
+    for (uint32_t half = 0; half < 2; ++half) {
+      block.each(r.stride, [&](uint64_t j) { centers[half][j] = Float16(centers[half][j]); });
+      energies[half] = energy_of_cell(centers[half], sums[half], square_sums[half], counts[half], r.control->values,
+                                      r.control->squares, r.stride);
+    }
+    block.each(0, [](uint64_t) {});
+  }
+
+ private:
+  // Each thread has a column and a part of the list.
+  MR_HOST_DEVICE void sum_up(const Block& block, const Resident& r) {
+    const uint64_t of_second = sum_of(block, size, [&](uint64_t n) { return half_of[n]; });
+    const uint64_t both = sum_of(block, size, [&](uint64_t n) { return r.square[list[n]]; });
+    const uint64_t second = sum_of(block, size, [&](uint64_t n) { return half_of[n] ? r.square[list[n]] : 0; });
+    counts[0] = size - static_cast<uint32_t>(of_second);
+    counts[1] = static_cast<uint32_t>(of_second);
+    square_sums[0] = static_cast<int64_t>(both - second);
+    square_sums[1] = static_cast<int64_t>(second);
+    block.each(r.stride, [&](uint64_t j) { sums[0][j] = sums[1][j] = 0; });
+    constexpr uint64_t kThreads = 1024;
+    const uint64_t parts = r.stride < kThreads ? kThreads / r.stride : 1;
+    block.each(r.stride * parts, [&](uint64_t at) {
+      const uint64_t part = at / r.stride;
+      sum_up_column(r, at % r.stride, part * size / parts, (part + 1) * size / parts);
+    });
+  }
+  MR_HOST_DEVICE void sum_up_column(const Resident& r, uint64_t j, uint64_t begin, uint64_t end) const {
+    struct Member {
+      float number;
+      uint32_t half;
+    };
+    const Whole values = r.control->values;
+    int64_t of_both = 0, of_second = 0;
+    const auto load = [&](uint64_t n) { return Member{r.row(list[n])[j], half_of[n]}; };
+    load_ahead(begin, end, load, [&](const Member& member) {
+      const int64_t units = values.of(double{member.number});
+      of_both += units;
+      of_second += member.half ? units : 0;
+    });
+    add_to(sums[0][j], of_both - of_second);
+    add_to(sums[1][j], of_second);
+  }
 };
+
 MR_HOST_DEVICE inline float* center_of(const Resident& r, uint32_t half) { return r.centers + half * r.stride; }
 MR_HOST_DEVICE inline int64_t* center_sums_of(const Resident& r, uint32_t half) {
   return r.center_sums + half * r.stride;
 }
-
-// Sums of both halves by column, and in the block's memory their counts and sums of squares. Each thread has a column
-// and a part of the list.
-inline constexpr uint32_t kCounts = 0, kSquares = 2;
-MR_HOST_DEVICE inline void sum_up_halves(const Block& block, const Resident& r, const uint32_t* list, uint32_t size) {
-  constexpr uint64_t kThreads = 1024;
-  const uint64_t parts = r.stride < kThreads ? kThreads / r.stride : 1;
-  const Whole& values = r.control->values;
-  const uint64_t of_second = sum_of(block, size, [&](uint64_t n) { return r.halves[n]; });
-  const uint64_t both = sum_of(block, size, [&](uint64_t n) { return r.square[list[n]]; });
-  const uint64_t second = sum_of(block, size, [&](uint64_t n) { return r.halves[n] ? r.square[list[n]] : 0; });
-  block.each(2 * r.stride, [&](uint64_t at) { r.center_sums[at] = 0; });
-  block.once([&] {
-    block.shared[kCounts] = size - of_second;
-    block.shared[kCounts + 1] = of_second;
-    block.shared[kSquares] = both - second;
-    block.shared[kSquares + 1] = second;
-  });
-  struct Member {
-    float number;
-    uint32_t half;
-  };
-  block.each(r.stride * parts, [&](uint64_t at) {
-    const uint64_t j = at % r.stride, part = at / r.stride;
-    int64_t sums[2] = {};
-    load_ahead(
-        part * size / parts, (part + 1) * size / parts,
-        [&](uint64_t n) {
-          return Member{r.row(list[n])[j], r.halves[n]};
-        },
-        [&](const Member& member) {
-          const int64_t units = values.of(double{member.number});
-          sums[0] += member.half ? 0 : units;
-          sums[1] += member.half ? units : 0;
-        });
-    add_to(center_sums_of(r, 0)[j], sums[0]);
-    add_to(center_sums_of(r, 1)[j], sums[1]);
-  });
-}
-
-MR_HOST_DEVICE inline TwoHalves two_halves(const Block& block, const Resident& r, const uint32_t* list, uint32_t size) {
-  constexpr uint32_t kRounds = 5;
-  const Whole& values = r.control->values;
-  const uint64_t first = least_of(block, size, [&](uint64_t n) { return uint64_t{list[n]}; }).key;
-  const uint64_t last = ~least_of(block, size, [&](uint64_t n) { return ~uint64_t{list[n]}; }).key;
-  block.each(2 * r.stride, [&](uint64_t at) { r.centers[at] = r.row(at < r.stride ? first : last)[at % r.stride]; });
-  const auto row_at = [&](uint64_t n) { return r.row(list[n]); };
-  for (uint32_t round = 0; round < kRounds; ++round) {
-    distances_to_two(block, center_of(r, 0), center_of(r, 1), r.stride, size, row_at,
-                     [&](uint64_t n, float to_first, float to_second) { r.halves[n] = to_first < to_second ? 0 : 1; });
-    sum_up_halves(block, r, list, size);
-    block.each(2 * r.stride, [&](uint64_t at) {
-      const uint64_t count = block.shared[kCounts + at / r.stride];
-      if (count > 0) r.centers[at] = static_cast<float>(values.number(r.center_sums[at]) / static_cast<double>(count));
-    });
-  }
-  block.each(2 * r.stride, [&](uint64_t at) { r.centers[at] = Float16(r.centers[at]); });
-  TwoHalves made;
-  for (uint32_t half = 0; half < 2; ++half) {
-    made.counts[half] = static_cast<uint32_t>(block.shared[kCounts + half]);
-    made.square_sums[half] = static_cast<int64_t>(block.shared[kSquares + half]);
-    made.energies[half] = energy_of_cell(center_of(r, half), center_sums_of(r, half), made.square_sums[half],
-                                         made.counts[half], values, r.control->squares, r.stride);
-  }
-  block.each(0, [](uint64_t) {});
-  return made;
-}
-
-// Puts one half in the place of a cell.
-MR_HOST_DEVICE inline void take_half(const Block& block, const Resident& r, const TwoHalves& made, uint32_t half,
-                                     uint64_t cell) {
-  block.each(r.stride, [&](uint64_t j) {
-    r.anchor(cell)[j] = center_of(r, half)[j];
-    r.sums_of(cell)[j] = center_sums_of(r, half)[j];
-  });
-  block.once([&] {
-    r.counts[cell] = made.counts[half];
-    r.square_sums[cell] = made.square_sums[half];
-  });
-}
-
 MR_HOST_DEVICE inline double between(const Resident& r, const float* book, uint64_t i, uint64_t j) {
   return double{distance_of(book + i * r.stride, book + j * r.stride, r.stride)};
 }
@@ -143,7 +131,9 @@ struct Upkeep {
   }
 };
 
-struct KeepAsPublished : Upkeep {
+// As published: once, merges anchors that lie close together and chooses the cells that are split. Then blocks split
+// them, and last the iteration's changes are counted.
+struct MergeAsPublished : Upkeep {
   MR_HOST_DEVICE void operator()(Block& block) const {
     if (!is_due()) return;
     const uint32_t count = r.cells();
@@ -152,8 +142,7 @@ struct KeepAsPublished : Upkeep {
     block.each(r.used(), [&](uint64_t i) { r.labels[i] = r.partners[r.labels[i]]; });
     PlaceCells{r}(block); // the members of a cell lie together again
     block.each(r.used(), PlaceMember{r});
-    split(block, count);
-    end(block, count);
+    choose(block, count);
   }
 
  private:
@@ -211,25 +200,64 @@ struct KeepAsPublished : Upkeep {
       }
     });
   }
-  MR_HOST_DEVICE void split(const Block& block, uint32_t count) const {
+  // `partners` becomes the anchor that a cell's second half gets; kNone: the cell is not split.
+  MR_HOST_DEVICE void choose(const Block& block, uint32_t count) const {
     const uint32_t large = kLargeFrom * (r.used() / count);
     const double wide = kWideFrom * double{r.control->temperature};
     find_energies(block, r);
-    uint32_t anchors = count;
-    for (uint32_t c = 0; c < count && anchors < r.anchors_max; ++c) {
+    const auto is_split = [&](uint64_t c) {
       const uint32_t size = r.counts[c];
-      if (size < 2) continue;
-      if (size <= large && r.energies[c] / static_cast<double>(size) <= wide) continue;
-      const uint32_t* const list = r.members + r.offsets[c];
-      const TwoHalves made = two_halves(block, r, list, size);
-      block.each(size, [&](uint64_t n) {
-        if (r.halves[n] == 1) r.labels[list[n]] = anchors;
-      });
-      take_half(block, r, made, 0, c);
-      take_half(block, r, made, 1, anchors++);
-      block.once([&] { ++r.control->split; });
-    }
-    block.once([&] { r.control->outcome.anchors = anchors; });
+      return size >= 2 && (size > large || r.energies[c] / static_cast<double>(size) > wide);
+    };
+    const uint64_t all = sum_of(block, count, [&](uint64_t c) { return is_split(c) ? 1 : 0; });
+    sum_up_before(
+        block, count, [&](uint64_t c) { return is_split(c) ? 1 : 0; },
+        [&](uint64_t c, uint64_t before) {
+          const uint64_t second = count + before;
+          r.partners[c] = is_split(c) && second < r.anchors_max ? static_cast<uint32_t>(second) : kNone;
+        });
+    block.once([&] {
+      const uint64_t most = r.anchors_max - count;
+      r.control->split = static_cast<uint32_t>(all < most ? all : most);
+      r.control->before_upkeep = count;
+      r.control->outcome.anchors = count + r.control->split;
+    });
+  }
+};
+struct SplitCells : Upkeep {
+  static constexpr uint32_t kThreads = 1024, kBlocks = 128;
+  MR_HOST_DEVICE void operator()(Block& block) const {
+    if (!is_due()) return;
+    for (uint32_t c = block.index; c < r.control->before_upkeep; c += kBlocks)
+      if (r.partners[c] != kNone) split(block, c, r.partners[c]);
+  }
+
+ private:
+  MR_HOST_DEVICE void split(const Block& block, uint32_t c, uint32_t second) const {
+    const uint32_t offset = r.offsets[c];
+    TwoHalves halves{r.members + offset,
+                     r.counts[c],
+                     r.halves + offset,
+                     {r.anchor(c), r.anchor(second)},
+                     {r.sums_of(c), r.sums_of(second)},
+                     {},
+                     {},
+                     {}};
+    halves.find(block, r);
+    block.each(halves.size, [&](uint64_t n) {
+      if (halves.half_of[n] == 1) r.labels[halves.list[n]] = second;
+    });
+    block.once([&] {
+      for (uint32_t half = 0; half < 2; ++half) {
+        r.counts[half == 0 ? c : second] = halves.counts[half];
+        r.square_sums[half == 0 ? c : second] = halves.square_sums[half];
+      }
+    });
+  }
+};
+struct EndUpkeep : Upkeep {
+  MR_HOST_DEVICE void operator()(Block& block) const {
+    if (is_due()) end(block, r.control->before_upkeep);
   }
 };
 
@@ -289,31 +317,44 @@ struct KeepCorrected : Upkeep {
     const double energy_of_both = size_of_both > 0 ? energy_of_cell(center, sums, square_of_both, size_of_both,
                                                                     control.values, control.squares, r.stride)
                                                    : 0;
-    const uint32_t size = r.counts[split];
     block.once([&] { r.cursors[0] = 0; });
     block.each(r.used(), [&](uint64_t v) {
       if (r.labels[v] == split) r.members[add_to(r.cursors[0], 1)] = static_cast<uint32_t>(v);
     });
-    const TwoHalves made = two_halves(block, r, r.members, size);
-    if (energy_of_both + made.energies[0] + made.energies[1] >= r.energies[i] + r.energies[j] + r.energies[split])
+    TwoHalves halves{r.members,
+                     r.counts[split],
+                     r.halves,
+                     {center_of(r, 0), center_of(r, 1)},
+                     {center_sums_of(r, 0), center_sums_of(r, 1)},
+                     {},
+                     {},
+                     {}};
+    halves.find(block, r);
+    if (energy_of_both + halves.energies[0] + halves.energies[1] >= r.energies[i] + r.energies[j] + r.energies[split])
       return false;
 
     block.each(r.used(), [&](uint64_t v) {
       if (r.labels[v] == j) r.labels[v] = i;
     });
-    block.each(size, [&](uint64_t at) { r.labels[r.members[at]] = r.halves[at] == 0 ? split : j; });
+    block.each(halves.size, [&](uint64_t at) { r.labels[halves.list[at]] = halves.half_of[at] == 0 ? split : j; });
     block.each(r.stride, [&](uint64_t d) {
       r.anchor(i)[d] = center[d];
       r.sums_of(i)[d] = sums[d];
+      for (uint32_t half = 0; half < 2; ++half) {
+        r.anchor(half == 0 ? split : j)[d] = halves.centers[half][d];
+        r.sums_of(half == 0 ? split : j)[d] = halves.sums[half][d];
+      }
     });
-    take_half(block, r, made, 0, split);
-    take_half(block, r, made, 1, j);
     block.once([&] {
       r.counts[i] = size_of_both;
       r.square_sums[i] = square_of_both;
       r.energies[i] = energy_of_both;
-      r.energies[split] = made.energies[0];
-      r.energies[j] = made.energies[1];
+      for (uint32_t half = 0; half < 2; ++half) {
+        const uint32_t cell = half == 0 ? split : j;
+        r.counts[cell] = halves.counts[half];
+        r.square_sums[cell] = halves.square_sums[half];
+        r.energies[cell] = halves.energies[half];
+      }
       ++r.control->merged;
       ++r.control->split;
     });
