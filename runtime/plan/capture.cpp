@@ -14,11 +14,6 @@ namespace millrace::plan {
 
 namespace {
 
-bool capturable(const Plan& plan, const Step& step) {
-  return step.is<HandlerStep>() && !plan.on_host(step.domain) && (plan.type_of(step).traits & MR_TRAIT_CAPTURABLE) &&
-         step.every == 1;
-}
-
 // True if the slot of every input is a function of the index. Otherwise the step stays on streams.
 bool slots_follow_the_index(const Plan& plan, const Step& step) {
   for (const StepInput& input : step.inputs) {
@@ -83,6 +78,11 @@ void take_small_copies_along(Plan& plan) {
 }
 
 } // namespace
+
+bool capturable(const Plan& plan, const Step& step) {
+  return step.is<HandlerStep>() && !plan.on_host(step.domain) && (plan.type_of(step).traits & MR_TRAIT_CAPTURABLE) &&
+         step.every == 1;
+}
 
 void capture(Draft& draft) {
   Plan& plan = draft.plan;

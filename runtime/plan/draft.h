@@ -135,8 +135,9 @@ void pack(Draft& draft);              // small copies that go the same way
 void partition(Draft& draft);         // segments and lanes
 void break_copy_cycles(Draft& draft); // outputs that a copy cannot wait for when it asks which readers fire
 void capture(Draft& draft);           // regions
-void lay_out(Draft& draft);           // windows, slots, rings, bytes
-void schedule(Plan& plan);            // workers
+bool capturable(const Plan& plan, const Step& step); // on its device, if its inputs allow it
+void lay_out(Draft& draft);                          // windows, slots, rings, bytes
+void schedule(Plan& plan);                           // workers
 
 // An edge for which the pipeline says nothing gets the policy of its reader's port. An edge of a list over streams and
 // one that carries items are read as their group reads them. For resolve().

@@ -24,6 +24,8 @@ namespace {
 constexpr uint64_t kCopiedOutMost = 65'536;
 // The cost assumed for a hop between the host and a device that was not measured: a card on PCIe 3.0 x16.
 constexpr double kGuessedLatencyUs = 10, kGuessedUsPerByte = 1.0 / 12'000;
+// The cost assumed for a copy of some records within the memory of a device.
+constexpr double kWithinUs = 3;
 
 class Router {
  public:
@@ -45,7 +47,16 @@ class Router {
     const Step& step = plan_.steps[s];
     const uint32_t output = step.inputs[i].output;
     if (is_departure(step)) return output != kNone && !plan_.in_host_memory(plan_.outputs[output].domain);
-    return step.is<HandlerStep>() && output != kNone && plan_.outputs[output].domain != step.domain;
+    if (!step.is<HandlerStep>() || output == kNone) return false;
+    return plan_.outputs[output].domain != step.domain || wants_a_slot(step, plan_.outputs[output]);
+  }
+
+  // Records that a region reads by `latest` lie in any block of their ring, and a recording knows one block a slot. So
+  // they are copied into the slot of each tick, also where they are in the region's memory (semantics.md 4.5).
+  bool wants_a_slot(const Step& reader, const Output& output) const {
+    const Step& resolve = plan_.steps[output.step];
+    return resolve.is<ResolveStep>() && plan_.channels[resolve.channel()].kind == ChannelKind::latest &&
+           output.format.kind == MR_KIND_RECORDS && capturable(plan_, reader);
   }
 
   // A gate whose ticks leave for another node: a link sends bytes of the host.
@@ -152,7 +163,8 @@ class Router {
   // The output's replica in `domain`, made from the domain before it on the cheapest way there.
   uint32_t replica(uint32_t output, uint32_t domain, uint32_t reader, uint32_t edge) {
     const uint32_t home = plan_.outputs[output].domain;
-    const uint32_t before = ways(copied_bytes(plan_.outputs[output].format)).before(home, domain);
+    const uint32_t before =
+        home == domain ? home : ways(copied_bytes(plan_.outputs[output].format)).before(home, domain);
     const uint32_t from = before == home ? output : replica(output, before, reader, edge);
     const auto known = replicas_.find({output, domain});
     if (known != replicas_.end()) {
@@ -205,9 +217,9 @@ class Router {
       shown.edges = edges_[s];
       shown.route = {plan_.domains[from.domain].name, plan_.domains[to.domain].name};
       shown.bytes = copied_bytes(from.format);
-      const Hop& hop = *find_hop(draft_, from.domain, to.domain);
-      shown.predicted_us = hop.price.copy_us(static_cast<double>(shown.bytes));
-      shown.guessed = !hop.measured;
+      const Hop* const hop = find_hop(draft_, from.domain, to.domain);
+      shown.predicted_us = hop ? hop->price.copy_us(static_cast<double>(shown.bytes)) : kWithinUs;
+      shown.guessed = !hop || !hop->measured;
       const std::vector<uint32_t>& fire = step.as<CopyStep>().readers;
       std::string readers;
       for (uint32_t reader : fire) readers += (readers.empty() ? "" : ", ") + plan_.steps[reader].name;

@@ -122,6 +122,31 @@ TEST_CASE("4.4: how many records there are a kernel says, and whoever reads them
   });
 }
 
+TEST_CASE("4.5: records that a region reads by latest are copied into its slot, also from its own memory") {
+  const auto make = [](const std::string& place, const std::string& readers) {
+    Pipeline pipeline = few_and_totals("c", {place, readers, readers});
+    for (graph::Edge& edge : pipeline.graph.edges)
+      if (edge.source == "few") edge.policy = graph::Policy::latest;
+    return pipeline;
+  };
+  const std::vector<Seen> host = seen_by(make("cpu", "cpu"), on_host(), "c");
+  REQUIRE(host.size() == 50);
+  for (const std::string place : {"cpu", "cuda:0"}) {
+    CAPTURE(place);
+    const Ran result = run(make(place, "cuda:0"), on_gpu());
+    REQUIRE_MESSAGE(result.ok, result.error.what);
+    CHECK(result.seen("c") == host);
+    uint64_t readers = 0;
+    for (const auto& region : result.report.regions) {
+      if (std::find(region.handlers.begin(), region.handlers.end(), "one") == region.handlers.end()) continue;
+      ++readers;
+      CHECK(region.launches == 50);
+      CHECK(region.one_by_one == 0);
+    }
+    CHECK(readers == 1);
+  }
+}
+
 TEST_CASE("4.4: what kernels write to the host is read there, with its count, and was copied nowhere") {
   const auto make = [](const std::array<std::string, 3>& places) {
     Pipeline pipeline = few_and_totals("c", places);

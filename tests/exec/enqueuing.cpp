@@ -676,6 +676,54 @@ TEST_CASE("2.3: an empty initial value has a record that kernels read: there are
   CHECK(device == seen_by(make("cpu"), on_host(), "q"));
 }
 
+// Boxes made at `place` on every second tick, and read by `latest` on each. On a device, q.tally has q.add after it.
+Pipeline latest_list(const std::string& place, const std::string& tally) {
+  Pipeline pipeline;
+  pipeline.add("source", "q.index", {{"count", "40"}}).device = "cpu";
+  pipeline.add("odd", "q.odd").device = "cpu";
+  pipeline.add("few", "q.few").device = place;
+  pipeline.add("tally", "q.tally").device = tally;
+  pipeline.add("after", "q.add").device = tally;
+  pipeline.add("sink", "t.sink", {{"log", "q"}});
+  pipeline.connect("source.out", "odd.in");
+  pipeline.connect("odd.out", "few.in");
+  pipeline.connect("source.out", "tally.in");
+  pipeline.connect("few.out", "tally.lists").policy = graph::Policy::latest;
+  pipeline.connect("tally.out", "after.in");
+  pipeline.connect("after.out", "sink.in");
+  return pipeline;
+}
+
+TEST_CASE("4.5: records that a region reads by latest are copied into its slot, from where the region is too") {
+  const std::vector<Seen> host = seen_by(latest_list("cpu", "cpu"), on_host(), "q");
+  REQUIRE(host.size() == 40);
+  for (const std::string place : {"cpu", "cuda:0"}) {
+    CAPTURE(place);
+    Compiled compiled(latest_list(place, "cuda:0"), on_device());
+    const Ran ran = compiled.run();
+    REQUIRE_MESSAGE(ran.ok, ran.error.what);
+    CHECK(ran.seen("q") == host);
+    const auto& regions = ran.report.regions;
+    const auto of_tally = std::find_if(regions.begin(), regions.end(), [](const auto& region) {
+      return region.handlers == std::vector<std::string>{"tally", "after"};
+    });
+    REQUIRE(of_tally != regions.end());
+    CHECK(of_tally->launches == 40);
+    CHECK(of_tally->one_by_one == 0);
+  }
+  // A device whose bodies do not enqueue has regions too.
+  for (const std::string place : {"cpu", "sim:0"}) {
+    CAPTURE(place);
+    Setup setup = on_device();
+    setup.domains = {"cpu", "sim:0"};
+    Compiled compiled(latest_list(place, "sim:0"), setup);
+    const auto made = compiled.regions();
+    CHECK(std::any_of(made.begin(), made.end(), [](const auto& region) { return region.steps.size() == 2; }));
+    REQUIRE(compiled.run().ok);
+    CHECK(compiled.seen("q") == host);
+  }
+}
+
 Pipeline random_graph(uint64_t seed, const std::vector<std::string>& places) {
   return test::random_graph("q", {"add", "pair", "paint", "odd", "pass"}, 40, seed, places);
 }
