@@ -38,7 +38,6 @@ class ViewEvents final : public Handler {
   }
   void stop() override { viewer_ = nullptr; }
   void reset() override {
-    given_ = 0;
     has_given_ = false;
     begun_ns_ = -1;
   }
@@ -48,10 +47,7 @@ class ViewEvents final : public Handler {
     if (begun_ns_ < 0) begun_ns_ = now;
     const auto period_ns = static_cast<int64_t>(1e9 / *fps_);
     if (has_given_ && now - given_ns_ < period_ns * 3 / 4) return tick.not_yet(); // beats come a little early at times
-    // On a clock of its own the tick's number is that of this source's values, and its time as if they came at the
-    // rate.
-    const bool has_own_clock = tick.index() == given_;
-    const int64_t media_ns = has_own_clock ? now - begun_ns_ : tick.media_time_ns();
+    const int64_t media_ns = tick.follows() ? tick.media_time_ns() : now - begun_ns_;
     const Happened happened = viewer_->take(media_ns, !has_given_);
     if (!happened.is_anything()) return tick.not_yet();
     if (!happened.events.empty()) give(tick, events_, happened.events, media_ns);
@@ -65,7 +61,6 @@ class ViewEvents final : public Handler {
     }
     has_given_ = true;
     given_ns_ = now;
-    ++given_;
   }
 
  private:
@@ -87,7 +82,6 @@ class ViewEvents final : public Handler {
   Param<double> fps_{*this, "fps", 60.0, "values a second at most", range(0.1, 1000), unit("1/s")};
 
   Viewer* viewer_ = nullptr; // from start to stop
-  uint64_t given_ = 0;       // values since the stream began
   bool has_given_ = false;
   int64_t given_ns_ = 0, begun_ns_ = -1;
 };

@@ -166,6 +166,7 @@ void fill_handler(RunState& run, HandlerRun& step) {
   give_handler(run, step);
   step.lay_out(step.plan->inputs.size(), step.plan->outputs.size());
   give_stream(run, step);
+  step.tick.follows = step.handler->facts.follows;
   make_state(run, step);
   step.context.step = &step;
   if (step.instance->info().max_pending > 0) make_deferred(step);

@@ -31,6 +31,7 @@ struct Newest final : Handler {
 struct Follower final : Handler {
   Output<Tensor> out{*this, "out"};
   Param<int64_t> every{*this, "every_calls", 3, "one call in so many gives a value"};
+  Param<bool> alone{*this, "alone", false, "expects a clock of its own"};
   int64_t calls = 0;
   void probe(Facts& facts) override {
     facts.follows();
@@ -39,6 +40,7 @@ struct Follower final : Handler {
   }
   void configure(const Formats& formats) override { formats.tensor(out, dtype_of<int64_t>(), {1}); }
   void process(Tick& tick, Cpu&) {
+    if (tick.follows() == *alone) throw std::logic_error("it is told wrongly whose clock it has");
     if (++calls % *every != 0) return tick.not_yet();
     const int64_t shape[] = {1};
     *reinterpret_cast<int64_t*>(out.allocate(tick, dtype_of<int64_t>(), shape).data()) = calls;
@@ -121,7 +123,7 @@ TEST_CASE("1.4: a source that would follow others makes the ticks of a clock of 
   Setup with = setup();
   with.virtual_time = true;
   with.options.ticks_max = 5;
-  Compiled compiled(Pipeline("n.follower name=hand ! t.sink log=hand"), with);
+  Compiled compiled(Pipeline("n.follower name=hand alone=true ! t.sink log=hand"), with);
   CHECK(compiled.plan().clocks[0].mode == graph::ClockMode::source);
   CHECK(compiled.plan().clocks[0].live);
   const Ran ran = compiled.run();

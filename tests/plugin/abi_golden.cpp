@@ -219,6 +219,7 @@ std::string call_layout() {
   FIELD(mr_tick, library);
   FIELD(mr_tick, ended);
   FIELD(mr_tick, state);
+  FIELD(mr_tick, follows);
   STRUCT(mr_device_tick);
   FIELD(mr_device_tick, index);
   FIELD(mr_device_tick, media_time_ns);

@@ -32,7 +32,7 @@
 extern "C" {
 #endif
 
-#define MR_ABI_VERSION 12u
+#define MR_ABI_VERSION 13u
 #define MR_PLUGIN_SYMBOL "millrace_plugin"
 #define MR_EXPORT __attribute__((visibility("default")))
 
@@ -445,6 +445,7 @@ typedef struct mr_tick {
   /* In the memory of the body: mr_declaration.state_bytes, at one address as long as the handler runs. Null in finish,
    * and if they are 0. */
   void* state;
+  uint32_t follows; /* 1: a source that said so (mr_facts.follows), on a clock whose mode and rate others choose */
 } mr_tick;
 
 /* A block of an output that a handler holds. */

@@ -25,6 +25,8 @@ class Tick {
   // The index of the handler's stream in its set, as {index} in a pipeline file; 0 outside streams.
   uint32_t stream() const { return raw_->stream; }
   uint64_t trace_id() const { return raw_->info->trace_id; }
+  // True for a source that said Facts::follows(), if others choose the mode and the rate of its clock.
+  bool follows() const { return raw_->follows != 0; }
   // True if this CPU body runs on a simulated device, in place of a GPU body.
   bool stands_in_for_gpu() const { return raw_->stands_in != 0; }
 

@@ -155,7 +155,8 @@ inline void TableTest::prepare(Firing& firing) {
                  nullptr,
                  nullptr,
                  ended_inputs(),
-                 state_.data()};
+                 state_.data(),
+                 0}; // its clock is its own
 }
 
 inline uint64_t TableTest::ended_inputs() const {
