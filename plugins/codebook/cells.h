@@ -5,9 +5,9 @@
 #include <span>
 #include <vector>
 
-#include "plugins/codebook/crew.h"
 #include "plugins/codebook/lanes.h"
 #include "plugins/codebook/points.h"
+#include "plugins/crew/crew.h"
 
 namespace millrace::codebook {
 

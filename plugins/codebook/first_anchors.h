@@ -4,8 +4,8 @@
 #include <cstdint>
 #include <vector>
 
-#include "plugins/codebook/crew.h"
 #include "plugins/codebook/lanes.h"
+#include "plugins/crew/crew.h"
 
 namespace millrace::codebook {
 

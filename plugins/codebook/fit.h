@@ -11,10 +11,10 @@
 #include <vector>
 
 #include "plugins/codebook/cells.h"
-#include "plugins/codebook/crew.h"
 #include "plugins/codebook/first_anchors.h"
 #include "plugins/codebook/lanes.h"
 #include "plugins/codebook/points.h"
+#include "plugins/crew/crew.h"
 
 namespace millrace::codebook {
 

@@ -10,9 +10,9 @@
 #include <cstdint>
 #include <vector>
 
-#include "plugins/codebook/crew.h"
 #include "plugins/codebook/distance.h"
 #include "plugins/codebook/lanes.h"
+#include "plugins/crew/crew.h"
 
 namespace millrace::codebook {
 

@@ -4,10 +4,10 @@
 #include <cstdint>
 
 #include "plugins/codebook/cells.h"
-#include "plugins/codebook/crew.h"
 #include "plugins/codebook/labels.h"
 #include "plugins/codebook/lanes.h"
 #include "plugins/codebook/points.h"
+#include "plugins/crew/crew.h"
 
 namespace millrace::codebook {
 

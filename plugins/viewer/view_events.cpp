@@ -14,7 +14,8 @@ constexpr const char* kViewEventsManual = &R"(
 Gives what a person does in the browser that has control of a view.remote: `events` are pointer,
 wheel and keys; `pointer` is where the pointer is, as a point for marks.dots; `camera`, `look` and
 `dims` are what was chosen with them. `camera`, `look` and `dims` come on the first tick and when
-they change, so other handlers read them with `policy: latest`.
+they change, so other handlers read them with `policy: latest`. A camera that changes has `moving`
+set, and comes again without it once it has been at rest for a fifth of a second.
 
 On a clock with other sources it gives what has happened by then, and no tick waits for it. On a
 clock of its own it makes a tick when something happens, at most `fps` times a second.
@@ -39,7 +40,7 @@ class ViewEvents final : public Handler {
   void stop() override { viewer_ = nullptr; }
   void reset() override {
     has_given_ = false;
-    begun_ns_ = -1;
+    begun_ns_ = moved_ns_ = -1;
   }
 
   void process(Tick& tick, Cpu&) {
@@ -48,7 +49,8 @@ class ViewEvents final : public Handler {
     const auto period_ns = static_cast<int64_t>(1e9 / *fps_);
     if (has_given_ && now - given_ns_ < period_ns * 3 / 4) return tick.not_yet(); // beats come a little early at times
     const int64_t media_ns = tick.follows() ? tick.media_time_ns() : now - begun_ns_;
-    const Happened happened = viewer_->take(media_ns, !has_given_);
+    Happened happened = viewer_->take(media_ns, !has_given_);
+    say_whether_it_moves(happened.camera, now);
     if (!happened.is_anything()) return tick.not_yet();
     if (!happened.events.empty()) give(tick, events_, happened.events, media_ns);
     if (!happened.camera.empty()) give(tick, camera_, happened.camera, media_ns);
@@ -64,6 +66,18 @@ class ViewEvents final : public Handler {
   }
 
  private:
+  // A camera that changes is on its way, and comes once more when it has been at rest for a while.
+  void say_whether_it_moves(std::vector<ViewCamera>& camera, int64_t now) {
+    constexpr int64_t kRestNs = 200'000'000;
+    if (!camera.empty() && has_given_) {
+      camera_was_ = camera.front();
+      camera.front().moving = 1;
+      moved_ns_ = now;
+    } else if (moved_ns_ >= 0 && now - moved_ns_ >= kRestNs) {
+      camera = {camera_was_};
+      moved_ns_ = -1;
+    }
+  }
   template <class Record>
   static void give(Tick& tick, const Output<Records<Record>>& output, const std::vector<Record>& records,
                    int64_t media_ns) {
@@ -84,6 +98,8 @@ class ViewEvents final : public Handler {
   Viewer* viewer_ = nullptr; // from start to stop
   bool has_given_ = false;
   int64_t given_ns_ = 0, begun_ns_ = -1;
+  ViewCamera camera_was_{};
+  int64_t moved_ns_ = -1; // the camera's last change, if it was not said yet that it is at rest
 };
 
 MILLRACE_HANDLER(ViewEvents, "view.events", "Gives what a person does in a browser", kViewEventsManual)

@@ -43,19 +43,21 @@ void ViewState::add(const ViewEvent& event) {
   events.push_back(event);
 }
 
-// A point of the picture `p` pixels from its middle shows the point `center + p / zoom` of the scene.
+// A point of the picture `p` pixels from its middle shows the point `center + p / zoom` of the scene, along the
+// picture's own axes.
 void ViewState::apply(const CameraChange& change) {
   camera_changed = true;
+  const auto shift = [this](float right, float down) {
+    const ViewAxes axes = axes_of(camera);
+    for (int axis = 0; axis < 3; ++axis) camera.center[axis] += right * axes.right[axis] + down * axes.down[axis];
+  };
   switch (change.op) {
     case CameraChange::Op::reset: camera = ViewCamera(); return;
-    case CameraChange::Op::pan:
-      camera.center[0] -= change.dx / camera.zoom;
-      camera.center[1] -= change.dy / camera.zoom;
-      return;
+    case CameraChange::Op::pan: return shift(-change.dx / camera.zoom, -change.dy / camera.zoom);
     case CameraChange::Op::zoom: {
       const float zoom = std::clamp(camera.zoom * change.factor, kZoomMin, kZoomMax);
-      for (int axis = 0; axis < 2; ++axis)
-        camera.center[axis] += change.anchor[axis] / camera.zoom - change.anchor[axis] / zoom;
+      const float nearer = 1 / camera.zoom - 1 / zoom;
+      shift(change.anchor[0] * nearer, change.anchor[1] * nearer);
       camera.zoom = zoom;
       return;
     }

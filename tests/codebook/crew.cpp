@@ -1,5 +1,5 @@
 // Loops that several threads share.
-#include "plugins/codebook/crew.h"
+#include "plugins/crew/crew.h"
 
 #include <doctest/doctest.h>
 
@@ -7,7 +7,7 @@
 #include <stdexcept>
 #include <vector>
 
-using namespace millrace::codebook;
+using namespace millrace;
 
 TEST_CASE("each part is done once, whatever the number of threads, parts and rounds") {
   for (const uint32_t threads : {1u, 2u, 5u}) {

@@ -18,7 +18,7 @@ REQUIRED = ("millrace", "millrace-dev")
 # A type of handler that each plugin brings.
 TYPES = {"millrace-plugin-opencv": "image.file", "millrace-plugin-media": "video.file",
          "millrace-plugin-model": "model.run", "millrace-plugin-codebook": "codebook.fit", "millrace-plugin-codec": "encode.jpeg",
-         "millrace-plugin-viewer": "view.remote"}
+         "millrace-plugin-viewer": "view.remote", "millrace-plugin-volume": "volume.render"}
 
 
 def output(*command):

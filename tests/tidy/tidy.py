@@ -87,9 +87,10 @@ EDGES = {
 # The registry holds the table of the built-in handlers, the CUDA module that of their kernels; a benchmark calls a
 # network's engine by itself.
 INCLUDES_ALLOWED = {("plugin", "handlers/builtin.h"), ("device", "handlers/gpu/tables.h"), ("bench", "plugins/model/engine.h")}
-# A plugin sees no other, but for the encoders, which are a library of their own without handlers, and for the one header
-# about FFmpeg's objects.
-PLUGINS_SHARE = {"plugins/viewer": ("plugins/codec/",), "plugins/codec": ("plugins/ffmpeg/",), "plugins/media": ("plugins/ffmpeg/",)}
+# A plugin sees no other, but for the encoders and the crew of threads, which are libraries of their own without handlers,
+# and for the one header about FFmpeg's objects.
+PLUGINS_SHARE = {"plugins/viewer": ("plugins/codec/",), "plugins/codec": ("plugins/ffmpeg/",), "plugins/media": ("plugins/ffmpeg/",),
+                 "plugins/codebook": ("plugins/crew/",), "plugins/volume": ("plugins/crew/",)}
 
 # The link's core takes bytes, time and random numbers as arguments, so that a simulator and a fuzzer run the same code.
 FOLDERS_WITHOUT_A_SYSTEM = ("runtime/net", "tests/net/sim", "runtime/fleet", "runtime/batch", "runtime/batch/sim")

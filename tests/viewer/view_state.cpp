@@ -88,6 +88,22 @@ TEST_CASE("The camera zooms about a point that stays where it is, and turns with
   CHECK(state.camera.angles[0] == 0);
 }
 
+TEST_CASE("A pan goes along the axes of the picture, however the scene is turned") {
+  ViewState state;
+  state.camera.angles[0] = 90; // what was at the right is in front
+  CameraChange pan;
+  pan.op = CameraChange::Op::pan;
+  pan.dx = 10;
+  state.apply(pan);
+  CHECK(std::abs(state.camera.center[0]) < 1e-5F);
+  CHECK(state.camera.center[2] == doctest::Approx(10));
+  state.camera.angles[2] = 90;
+  pan.dx = 0;
+  pan.dy = 4;
+  state.apply(pan);
+  CHECK(state.camera.center[2] == doctest::Approx(14));
+}
+
 TEST_CASE("Control is taken by input, kept by it, given up after ten seconds, and taken over") {
   Lease lease;
   CHECK(lease.holder(0) == 0);

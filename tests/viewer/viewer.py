@@ -196,9 +196,11 @@ class Viewer(unittest.TestCase):
 
         self.assertEqual(await_records("camera", 1)[0]["zoom"], 1)
         page.tell(type="camera", op="zoom", factor=2, x=10, y=0)
-        self.assertEqual(await_records("camera", 2)[1]["zoom"], 2)
+        moving, resting = await_records("camera", 3)[1:3]  # and once more when it has been at rest for a while
+        self.assertEqual((moving["zoom"], moving["moving"]), (2, 1))
+        self.assertEqual(resting, {**moving, "moving": 0})
         page.tell(type="camera", op="pan", dx=4, dy=-6)
-        camera = await_records("camera", 3)[2]
+        camera = await_records("camera", 4)[3]
         # What was 10 px from the middle stayed there; then the scene moved by 4 and -6 px, which are 2 and -3 of its own.
         self.assertEqual(camera["center"][:2], [10 - 5 - 2, 3])
         page.tell(type="look", gamma=0.5)

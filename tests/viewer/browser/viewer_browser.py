@@ -169,6 +169,29 @@ class Browser(unittest.TestCase):
         self.no_errors()
         view.end()
 
+    def test_a_drag_with_alt_turns_the_volume_of_the_example(self):
+        from selenium.webdriver import ActionChains
+        from selenium.webdriver.common.keys import Keys
+        view = View(self, EXAMPLES / "turn_volume.yaml")
+        self.open(view)
+        self.await_drawn(1)
+        canvas = self.driver.find_element("id", "screen")
+
+        def picture():  # one channel of every seventh pixel
+            return self.script("""
+                const canvas = document.getElementById('screen');
+                const {data} = canvas.getContext('2d').getImageData(0, 0, canvas.width, canvas.height);
+                return Array.from({length: data.length / 28 | 0}, (_, i) => data[28 * i]);""")
+
+        front = self.await_(lambda: (shown := picture()) and max(shown) > 50 and shown, "the volume is shown")
+        turn = ActionChains(self.driver).move_to_element(canvas).key_down(Keys.ALT).click_and_hold()
+        turn.move_by_offset(120, 30).release().key_up(Keys.ALT).perform()
+        turned = self.await_(lambda: (shown := picture()) != front and max(shown) > 50 and shown, "it turns")
+        self.assertGreater(sum(abs(one - other) > 20 for one, other in zip(front, turned)), len(front) / 50)
+        self.shoot("turn_volume")
+        self.no_errors()
+        view.end()
+
     def test_keys_and_buttons_that_are_down_go_up_when_the_page_loses_the_focus(self):
         from selenium.webdriver import ActionChains
         view = View(self, "test.pattern width=64 height=48 ! view.remote ; view.events name=hand ; "

@@ -1,6 +1,7 @@
 // Records of view.events: the deeds and wishes of a person who looks from afar, for the handlers that answer.
 #pragma once
 
+#include <cmath>
 #include <cstdint>
 #include <vector>
 
@@ -47,11 +48,37 @@ struct ViewCamera {
   float zoom = 1;           // pixels of the picture for one of the scene
   float angles[3] = {};     // degrees: azimuth, elevation, roll
   float field_of_view = 45; // degrees, from the picture's top to its bottom; 0: without perspective
+  uint32_t moving = 0;      // 1: it is on its way, and a coarse picture will do
   static std::vector<mr_field> fields() {
     return {field("center", &ViewCamera::center), field("zoom", &ViewCamera::zoom),
-            field("angles", &ViewCamera::angles), field("field_of_view", &ViewCamera::field_of_view)};
+            field("angles", &ViewCamera::angles), field("field_of_view", &ViewCamera::field_of_view),
+            field("moving", &ViewCamera::moving)};
   }
 };
+
+// The directions of a camera's picture in the scene, each of length 1.
+struct ViewAxes {
+  float right[3], down[3], forward[3];
+};
+// Without angles they are x, y and z. A positive azimuth moves what is before the scene's middle to the right, a
+// positive elevation moves it down, and a roll turns the picture clockwise.
+inline ViewAxes axes_of(const ViewCamera& camera) {
+  constexpr double kDegree = 3.14159265358979323846 / 180;
+  const double azimuth = camera.angles[0] * kDegree, elevation = camera.angles[1] * kDegree;
+  const double roll = camera.angles[2] * kDegree;
+  const double right[3] = {std::cos(azimuth), 0, -std::sin(azimuth)};
+  const double down[3] = {-std::sin(elevation) * std::sin(azimuth), std::cos(elevation),
+                          -std::sin(elevation) * std::cos(azimuth)};
+  const double forward[3] = {std::cos(elevation) * std::sin(azimuth), std::sin(elevation),
+                             std::cos(elevation) * std::cos(azimuth)};
+  ViewAxes axes{};
+  for (int axis = 0; axis < 3; ++axis) {
+    axes.right[axis] = static_cast<float>(std::cos(roll) * right[axis] - std::sin(roll) * down[axis]);
+    axes.down[axis] = static_cast<float>(std::sin(roll) * right[axis] + std::cos(roll) * down[axis]);
+    axes.forward[axis] = static_cast<float>(forward[axis]);
+  }
+  return axes;
+}
 
 // How values become colours.
 struct ViewLook {

@@ -1,11 +1,11 @@
 // Shares loops out by an atomic index; see crew.h.
-#include "plugins/codebook/crew.h"
+#include "plugins/crew/crew.h"
 
 #include <algorithm>
 #include <system_error>
 #include <utility>
 
-namespace millrace::codebook {
+namespace millrace {
 
 namespace {
 
@@ -98,4 +98,4 @@ void Crew::serve() {
   }
 }
 
-} // namespace millrace::codebook
+} // namespace millrace

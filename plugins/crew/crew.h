@@ -1,5 +1,5 @@
-// Threads that share the loops of one fit. Most loops take some ten microseconds, and to wake a thread takes longer. So
-// threads poll for the next loop for a short time before they sleep.
+// Threads that share the loops of a handler. Many loops take some ten microseconds, and to wake a thread takes longer.
+// So threads poll for the next loop for a short time before they sleep.
 #pragma once
 
 #include <atomic>
@@ -12,7 +12,7 @@
 #include <thread>
 #include <vector>
 
-namespace millrace::codebook {
+namespace millrace {
 
 struct Interrupted : std::exception {
   const char* what() const noexcept override { return "the loop was interrupted"; }
@@ -53,4 +53,4 @@ class Crew {
   std::vector<std::thread> threads_;
 };
 
-} // namespace millrace::codebook
+} // namespace millrace

@@ -1,0 +1,180 @@
+// The colour that a ray through a volume shows. For host and device: both take the same samples.
+#pragma once
+
+#include <cmath>
+#include <cstdint>
+
+#include "plugins/volume/camera.h"
+#include "plugins/volume/voxels.h"
+
+namespace millrace::volume {
+
+enum class Mode : uint32_t { maximum, translucent, average, iso };
+
+// How values become colours.
+struct Shading {
+  Mode mode;
+  float low, per_value; // a value's level is (value − low) · per_value, from 0 to 1, to the power of gamma
+  float gamma, opacity;
+  float iso;              // the level of the surface
+  float step;             // voxels from sample to sample
+  const uint8_t* colours; // red, green and blue of 256 levels
+
+  MR_HOST_DEVICE float level(float value) const {
+    const float line = fminf(fmaxf((value - low) * per_value, 0.0F), 1.0F);
+    return gamma == 1 ? line : powf(line, gamma);
+  }
+};
+
+struct Colour {
+  float red = 0, green = 0, blue = 0; // 0 to 255
+};
+MR_HOST_DEVICE inline Colour colour_of(const Shading& shading, float level) {
+  const uint8_t* const at = shading.colours + 3 * static_cast<int32_t>(rintf(level * 255));
+  return {static_cast<float>(at[0]), static_cast<float>(at[1]), static_cast<float>(at[2])};
+}
+
+// The greatest value that a sample in each brick can have: of its voxels and those around it. Rays pass over bricks
+// that cannot change what they show.
+struct Bricks {
+  static constexpr int32_t kEdge = 16; // voxels
+  const float* greatest;               // [z, y, x]
+  int32_t across, down, deep;
+};
+
+// Calls take(distance, value) for the samples of a ray, until it returns false. `skips(greatest)`: no sample in such a
+// brick counts.
+template <class Number, class Skips, class Take>
+MR_HOST_DEVICE void walk(const Voxels<Number>& voxels, const Bricks& bricks, float step, const Ray& ray, Span span,
+                         Skips&& skips, Take&& take) {
+  constexpr auto kEdge = static_cast<float>(Bricks::kEdge);
+  const auto at = [&](int32_t k) { return span.begin + (static_cast<float>(k) + 0.5F) * step; };
+  const auto first_from = [&](float distance) {
+    return static_cast<int32_t>(ceilf((distance - span.begin) / step - 0.5F));
+  };
+  const int32_t count = first_from(span.end);
+  int32_t brick_end = 0; // the first sample that is not in the present brick
+  for (int32_t k = 0; k < count; ++k) {
+    const Vector p = ray.origin + ray.direction * at(k);
+    if (k >= brick_end) {
+      const auto index = [](float place, int32_t most) {
+        const auto i = static_cast<int32_t>(place / kEdge);
+        return i < 0 ? 0 : i < most ? i : most - 1;
+      };
+      const int32_t x = index(p.x, bricks.across), y = index(p.y, bricks.down), z = index(p.z, bricks.deep);
+      const Vector low = Vector{static_cast<float>(x), static_cast<float>(y), static_cast<float>(z)} * kEdge;
+      const int32_t next = first_from(span_in(ray, low, low + Vector{kEdge, kEdge, kEdge}).end);
+      brick_end = next > k ? next : k + 1;
+      if (skips(bricks.greatest[(static_cast<int64_t>(z) * bricks.down + y) * bricks.across + x])) {
+        k = brick_end - 1;
+        continue;
+      }
+    }
+    if (!take(at(k), voxels.value(p))) return;
+  }
+}
+
+// The brightness of a surface that is lit from the eye.
+template <class Number>
+MR_HOST_DEVICE float light_at(const Voxels<Number>& voxels, const Ray& ray, float distance) {
+  constexpr float kFromAll = 0.2F;
+  const Vector p = ray.origin + ray.direction * distance;
+  const auto slope = [&](Vector along) { return voxels.value(p + along) - voxels.value(p - along); };
+  const Vector gradient = {slope({1, 0, 0}), slope({0, 1, 0}), slope({0, 0, 1})};
+  const float square = product(gradient, gradient);
+  if (square <= 0) return 1;
+  return kFromAll + (1 - kFromAll) * fabsf(product(gradient, ray.direction)) / sqrtf(square);
+}
+
+// The place where the level reaches that of the surface, between a sample below it and the one after.
+template <class Number>
+MR_HOST_DEVICE float crossing(const Voxels<Number>& voxels, const Shading& shading, const Ray& ray, float below,
+                              float above) {
+  constexpr int kHalvings = 6;
+  for (int n = 0; n < kHalvings; ++n) {
+    const float middle = (below + above) / 2;
+    const bool is_above = shading.level(voxels.value(ray.origin + ray.direction * middle)) >= shading.iso;
+    (is_above ? above : below) = middle;
+  }
+  return above;
+}
+
+template <class Number>
+MR_HOST_DEVICE Colour maximum_of(const Voxels<Number>& voxels, const Bricks& bricks, const Shading& shading,
+                                 const Ray& ray, Span span) {
+  float most = -3e38F;
+  walk(
+      voxels, bricks, shading.step, ray, span, [&](float greatest) { return greatest <= most; },
+      [&](float, float value) {
+        most = fmaxf(most, value);
+        return true;
+      });
+  return most == -3e38F ? Colour() : colour_of(shading, shading.level(most));
+}
+
+template <class Number>
+MR_HOST_DEVICE Colour average_of(const Voxels<Number>& voxels, const Bricks& bricks, const Shading& shading,
+                                 const Ray& ray, Span span) {
+  float sum = 0, count = 0;
+  walk(
+      voxels, bricks, shading.step, ray, span, [](float) { return false; },
+      [&](float, float value) {
+        sum += value;
+        count += 1;
+        return true;
+      });
+  return count == 0 ? Colour() : colour_of(shading, shading.level(sum / count));
+}
+
+template <class Number>
+MR_HOST_DEVICE Colour translucent_of(const Voxels<Number>& voxels, const Bricks& bricks, const Shading& shading,
+                                     const Ray& ray, Span span) {
+  constexpr float kNothingLeft = 1.0F / 256;
+  Colour sum;
+  float left = 1; // the part that is seen from farther away
+  walk(
+      voxels, bricks, shading.step, ray, span, [&](float greatest) { return shading.level(greatest) == 0; },
+      [&](float, float value) {
+        const float level = shading.level(value);
+        const float through = powf(1 - shading.opacity * level, shading.step);
+        const Colour colour = colour_of(shading, level);
+        const float part = left * (1 - through);
+        sum = {sum.red + part * colour.red, sum.green + part * colour.green, sum.blue + part * colour.blue};
+        left *= through;
+        return left >= kNothingLeft;
+      });
+  return sum;
+}
+
+template <class Number>
+MR_HOST_DEVICE Colour surface_of(const Voxels<Number>& voxels, const Bricks& bricks, const Shading& shading,
+                                 const Ray& ray, Span span) {
+  Colour shown;
+  walk(
+      voxels, bricks, shading.step, ray, span, [&](float greatest) { return shading.level(greatest) < shading.iso; },
+      [&](float distance, float value) {
+        if (shading.level(value) < shading.iso) return true;
+        const float at = crossing(voxels, shading, ray, fmaxf(span.begin, distance - shading.step), distance);
+        const float light = light_at(voxels, ray, at);
+        shown = colour_of(shading, 1);
+        shown = {shown.red * light, shown.green * light, shown.blue * light};
+        return false;
+      });
+  return shown;
+}
+
+template <class Number>
+MR_HOST_DEVICE Colour shown_by(const Voxels<Number>& voxels, const Bricks& bricks, const Shading& shading,
+                               const Ray& ray) {
+  const Span span = span_in(ray, {}, voxels.size());
+  if (!(span.begin < span.end)) return {};
+  switch (shading.mode) {
+    case Mode::maximum: return maximum_of(voxels, bricks, shading, ray, span);
+    case Mode::translucent: return translucent_of(voxels, bricks, shading, ray, span);
+    case Mode::average: return average_of(voxels, bricks, shading, ray, span);
+    case Mode::iso: return surface_of(voxels, bricks, shading, ray, span);
+  }
+  return {};
+}
+
+} // namespace millrace::volume

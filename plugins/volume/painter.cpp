@@ -1,0 +1,113 @@
+// Pictures of a volume; see painter.h.
+#include "plugins/volume/painter.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+
+#include "plugins/volume/colour_maps.h"
+
+namespace millrace::volume {
+
+namespace {
+
+constexpr size_t kSamplesMax = size_t{1} << 20; // that are looked at in the middle plane
+constexpr double kPartBelow = 0.005, kPartAbove = 0.995;
+constexpr size_t kRowsOfPart = 4;
+
+uint8_t byte_of(float channel) { return static_cast<uint8_t>(std::lround(std::clamp(channel, 0.0F, 255.0F))); }
+
+int32_t bricks_along(int32_t voxels) { return (voxels + Bricks::kEdge - 1) / Bricks::kEdge; }
+
+} // namespace
+
+template <class Number>
+Survey<Number>::Survey(const Voxels<Number>& voxels, Crew& crew) {
+  find_contrast(voxels);
+  find_bricks(voxels, crew);
+}
+
+template <class Number>
+void Survey<Number>::find_contrast(const Voxels<Number>& voxels) {
+  const auto count = static_cast<size_t>(voxels.width) * static_cast<size_t>(voxels.height);
+  const Number* const plane = voxels.data + static_cast<size_t>(voxels.depth / 2) * count;
+  std::vector<float> samples;
+  for (size_t i = 0; i < count; i += count / kSamplesMax + 1)
+    if (const auto value = static_cast<float>(plane[i]); std::isfinite(value)) samples.push_back(value);
+  if (samples.empty()) return;
+  const auto at = [&](double part) {
+    const auto place = samples.begin() + static_cast<std::ptrdiff_t>(part * static_cast<double>(samples.size() - 1));
+    std::nth_element(samples.begin(), place, samples.end());
+    return *place;
+  };
+  contrast_ = {at(kPartBelow), at(kPartAbove)};
+  if (contrast_.high <= contrast_.low) contrast_.high = contrast_.low + 1;
+}
+
+// A sample in a brick lies between the middles of voxels that may be one outside of it.
+template <class Number>
+void Survey<Number>::find_bricks(const Voxels<Number>& voxels, Crew& crew) {
+  across_ = bricks_along(voxels.width), down_ = bricks_along(voxels.height), deep_ = bricks_along(voxels.depth);
+  greatest_.resize(static_cast<size_t>(across_) * static_cast<size_t>(down_) * static_cast<size_t>(deep_));
+  const auto greatest_of = [&](int32_t x, int32_t y, int32_t z) {
+    const auto from = [](int32_t brick) { return std::max(brick * Bricks::kEdge - 1, 0); };
+    const auto to = [](int32_t brick, int32_t size) { return std::min((brick + 1) * Bricks::kEdge + 1, size); };
+    float greatest = -3e38F;
+    for (int32_t k = from(z); k < to(z, voxels.depth); ++k)
+      for (int32_t j = from(y); j < to(y, voxels.height); ++j)
+        for (int32_t i = from(x); i < to(x, voxels.width); ++i) greatest = std::max(greatest, voxels.at(i, j, k));
+    return greatest;
+  };
+  crew.each(greatest_.size(), 1, [&](size_t begin, size_t end) {
+    for (size_t at = begin; at < end; ++at) {
+      const auto brick = static_cast<int32_t>(at);
+      greatest_[at] = greatest_of(brick % across_, brick / across_ % down_, brick / across_ / down_);
+    }
+  });
+}
+
+template <class Number>
+void paint(const Voxels<Number>& voxels, const Survey<Number>& survey, const Settings& settings,
+           const ViewCamera& camera, const ViewLook& look, uint8_t* picture, size_t stride, Crew& crew) {
+  const Contrast& contrast = survey.contrast();
+  const Bricks bricks = survey.bricks();
+  const auto colours = colour_map(settings.colour_map);
+  const float range = contrast.high - contrast.low, low = contrast.low + look.low * range;
+  const float high = contrast.low + look.high * range;
+  const Shading shading = {settings.mode, low,           1 / std::max(high - low, 1e-20F),
+                           look.gamma,    look.opacity,  settings.iso,
+                           settings.step, colours.data()};
+  const Rays rays(camera, settings.width, settings.height, voxels.size());
+  const uint32_t coarse = camera.moving != 0 ? 2 : 1;
+  const uint32_t rows = (settings.height + coarse - 1) / coarse;
+  const auto paint_row = [&](uint32_t y) {
+    uint8_t* const row = picture + size_t{y} * stride;
+    for (uint32_t x = 0; x < settings.width; x += coarse) {
+      const float half = static_cast<float>(coarse) / 2;
+      const Ray ray = rays.through(static_cast<float>(x) + half, static_cast<float>(y) + half);
+      const Colour colour = shown_by(voxels, bricks, shading, ray);
+      for (uint32_t beside = x; beside < std::min(x + coarse, settings.width); ++beside) {
+        row[3 * size_t{beside}] = byte_of(colour.red);
+        row[3 * size_t{beside} + 1] = byte_of(colour.green);
+        row[3 * size_t{beside} + 2] = byte_of(colour.blue);
+      }
+    }
+    for (uint32_t below = y + 1; below < std::min(y + coarse, settings.height); ++below)
+      std::memcpy(picture + size_t{below} * stride, row, size_t{settings.width} * 3);
+  };
+  crew.each(rows, kRowsOfPart, [&](size_t begin, size_t end) {
+    for (size_t n = begin; n < end; ++n) paint_row(static_cast<uint32_t>(n) * coarse);
+  });
+}
+
+template class Survey<uint8_t>;
+template class Survey<uint16_t>;
+template class Survey<float>;
+template void paint(const Voxels<uint8_t>&, const Survey<uint8_t>&, const Settings&, const ViewCamera&, const ViewLook&,
+                    uint8_t*, size_t, Crew&);
+template void paint(const Voxels<uint16_t>&, const Survey<uint16_t>&, const Settings&, const ViewCamera&,
+                    const ViewLook&, uint8_t*, size_t, Crew&);
+template void paint(const Voxels<float>&, const Survey<float>&, const Settings&, const ViewCamera&, const ViewLook&,
+                    uint8_t*, size_t, Crew&);
+
+} // namespace millrace::volume

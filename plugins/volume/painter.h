@@ -1,0 +1,53 @@
+// Pictures of a volume on the host.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "millrace/payload/view.h"
+#include "plugins/crew/crew.h"
+#include "plugins/volume/march.h"
+#include "plugins/volume/voxels.h"
+
+namespace millrace::volume {
+
+// The values between which the first picture's contrast lies: 0.5 and 99.5 of a hundred of the middle plane's voxels.
+struct Contrast {
+  float low = 0, high = 1;
+};
+
+struct Settings {
+  uint32_t width, height; // the picture's
+  Mode mode;
+  std::string colour_map;
+  float iso; // a level
+  float step;
+};
+
+// Facts about a volume that are found once.
+template <class Number>
+class Survey {
+ public:
+  Survey(const Voxels<Number>& voxels, Crew& crew);
+
+  const Contrast& contrast() const { return contrast_; }
+  Bricks bricks() const { return {greatest_.data(), across_, down_, deep_}; }
+
+ private:
+  void find_contrast(const Voxels<Number>& voxels);
+  void find_bricks(const Voxels<Number>& voxels, Crew& crew);
+
+  Contrast contrast_;
+  std::vector<float> greatest_;
+  int32_t across_ = 0, down_ = 0, deep_ = 0;
+};
+
+// Writes red, green and blue of each pixel to rows that lie `stride` bytes apart. While the camera moves, every second
+// pixel of every second row is computed, and enlarged. ViewLook's low and high are parts of the volume's first
+// contrast.
+template <class Number>
+void paint(const Voxels<Number>& voxels, const Survey<Number>& survey, const Settings& settings,
+           const ViewCamera& camera, const ViewLook& look, uint8_t* picture, size_t stride, Crew& crew);
+
+} // namespace millrace::volume

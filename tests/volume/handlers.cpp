@@ -1,0 +1,97 @@
+// The handlers as a pipeline drives them.
+#include <doctest/doctest.h>
+
+#include <string>
+#include <vector>
+
+#include "millrace/check_handler.h"
+#include "millrace/payload/view.h"
+#include "tests/plugin_table.h"
+
+namespace millrace::volume {
+namespace {
+
+using testing::Result;
+using testing::TableTest;
+using testing::Value;
+
+const mr_handler_type& handler_type(const char* type) {
+  static const mr_plugin& plugin = load_plugin("volume");
+  return type_of(plugin, type);
+}
+
+Value test_volume(std::initializer_list<testing::Setting> settings = {
+                      {"width", "40"}, {"height", "30"}, {"depth", "20"}}) {
+  TableTest test(handler_type("volume.test"), settings);
+  return test.tick().value("volume");
+}
+
+std::vector<uint8_t> bytes_of(const Value& picture) {
+  const ImageView image = picture.image();
+  std::vector<uint8_t> bytes;
+  for (uint32_t y = 0; y < image.height(); ++y)
+    bytes.insert(bytes.end(), image.row(y), image.row(y) + size_t{image.width()} * 3);
+  return bytes;
+}
+
+TEST_CASE("the plugin brings its handlers, each with a sentence, and a manual that ends in a line to paste") {
+  CHECK(types_of(load_plugin("volume")) == std::set<std::string>{"volume.render", "volume.test"});
+  for (const char* const type : {"volume.render", "volume.test"}) {
+    CAPTURE(type);
+    CHECK(std::string(handler_type(type).summary).size() > 10);
+    CHECK(!manual_line(handler_type(type)).empty());
+  }
+}
+
+TEST_CASE("volume.test gives the same bytes again, others for another seed, and one volume") {
+  const Value one = test_volume(), again = test_volume();
+  const Value other = test_volume({{"width", "40"}, {"height", "30"}, {"depth", "20"}, {"seed", "2"}});
+  const auto bytes = [](const Value& value) {
+    const auto numbers = value.tensor().elements<uint8_t>();
+    return std::vector<uint8_t>(numbers.begin(), numbers.end());
+  };
+  CHECK(bytes(one).size() == 40 * 30 * 20);
+  CHECK(bytes(one) == bytes(again));
+  CHECK(bytes(one) != bytes(other));
+  uint64_t sum = 0;
+  for (const uint8_t voxel : bytes(one)) sum = sum * 31 + voxel;
+  CHECK(sum == 13479216092168157712U);
+}
+
+TEST_CASE("volume.render repeats its picture until volume, camera or look change") {
+  TableTest test(handler_type("volume.render"), {{"width", "60"}, {"height", "40"}});
+  const Value volume = test_volume();
+  const auto next = [&](const ViewCamera& camera, const ViewLook& look) {
+    test.input("volume", volume);
+    test.input("camera", testing::records<ViewCamera>({camera}));
+    test.input("look", testing::records<ViewLook>({look}));
+    return bytes_of(test.tick().value("video"));
+  };
+  ViewCamera camera;
+  ViewLook look;
+  const std::vector<uint8_t> first = next(camera, look);
+  CHECK(std::any_of(first.begin(), first.end(), [](uint8_t byte) { return byte > 0; }));
+  CHECK(next(camera, look) == first);
+  camera.angles[0] = 40;
+  const std::vector<uint8_t> turned = next(camera, look);
+  CHECK(turned != first);
+  camera.moving = 1;
+  CHECK(next(camera, look) != turned);
+  camera.moving = 0;
+  CHECK(next(camera, look) == turned);
+  look.high = 0.3F;
+  CHECK(next(camera, look) != turned);
+}
+
+TEST_CASE("without camera and look the volume is seen from its front") {
+  TableTest test(handler_type("volume.render"), {{"width", "60"}, {"height", "40"}});
+  test.input("volume", test_volume());
+  const std::vector<uint8_t> alone = bytes_of(test.tick().value("video"));
+  TableTest other(handler_type("volume.render"), {{"width", "60"}, {"height", "40"}});
+  other.input("volume", test_volume());
+  other.input("camera", testing::records<ViewCamera>({ViewCamera()}));
+  CHECK(bytes_of(other.tick().value("video")) == alone);
+}
+
+} // namespace
+} // namespace millrace::volume
