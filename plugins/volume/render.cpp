@@ -41,6 +41,27 @@ Voxels<Number> voxels_of(const TensorView& volume) {
           static_cast<int32_t>(shape[0])};
 }
 
+// Throws std::invalid_argument for a number that is not in its range, or none.
+void require(const char* what, float number, float least, float most) {
+  if (number >= least && number <= most) return;
+  throw std::invalid_argument(std::string(what) + " is " + std::to_string(number) + ", and may be " +
+                              std::to_string(least) + " to " + std::to_string(most));
+}
+void require(const ViewCamera& camera) {
+  constexpr float kFarthest = 1e6F; // beyond it a picture's pixels are no longer apart
+  for (const float place : camera.center) require("the camera's center", place, -kFarthest, kFarthest);
+  for (const float angle : camera.angles) require("an angle of the camera", angle, -kFarthest, kFarthest);
+  require("the camera's zoom", camera.zoom, 1e-4F, 1e4F);
+  require("the camera's field of view", camera.field_of_view, 0, 170);
+}
+void require(const ViewLook& look) {
+  constexpr float kMost = 1e6F;
+  require("the look's low", look.low, -kMost, kMost);
+  require("the look's high", look.high, -kMost, kMost);
+  require("the look's gamma", look.gamma, 0.01F, 100);
+  require("the look's opacity", look.opacity, 0, 1);
+}
+
 template <class Record>
 bool alike(const Record& one, const Record& other) {
   return std::memcmp(&one, &other, sizeof one) == 0;
@@ -70,6 +91,8 @@ class RenderVolume final : public Handler {
     const bool is_known = !picture_.empty() && seen_.data == seen.data && seen_.pts_ns == seen.pts_ns;
     const ImageSpan to =
         video_.allocate(tick, Pixel::rgb8, static_cast<uint32_t>(*width_), static_cast<uint32_t>(*height_));
+    require(seen.camera);
+    require(seen.look);
     if (!is_known || !alike(seen.camera, seen_.camera) || !alike(seen.look, seen_.look)) {
       picture_.resize(row_bytes() * static_cast<size_t>(*height_));
       if (volume.dtype() == dtype_of<uint8_t>())

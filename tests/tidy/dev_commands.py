@@ -30,6 +30,7 @@ SHORT = {
     "bench --peers codebook": (["bench", "--peers", "codebook", "--installed", "--rounds", "1"], "of_one_thread"),
     "bench --peers media": (["bench", "--peers", "media", "--rounds", "1"], "of_ffmpegs"),
     "bench --peers net": (["bench", "--peers", "net", "--installed", "--rounds", "1"], "of_socket_crc"),
+    "bench --viewer": (["bench", "--viewer", "--turns", "1", "--seconds", "1", "--minutes", "0.1"], "of_bare"),
     "stress": "the test of this name runs a short form of it",
     "faults": "the test cli_faults runs cells of each class",
     "gpu-test": "needs a GPU",

@@ -1,6 +1,8 @@
 // The handlers as a pipeline drives them.
 #include <doctest/doctest.h>
 
+#include <algorithm>
+#include <limits>
 #include <string>
 #include <vector>
 
@@ -81,6 +83,28 @@ TEST_CASE("volume.render repeats its picture until volume, camera or look change
   CHECK(next(camera, look) == turned);
   look.high = 0.3F;
   CHECK(next(camera, look) != turned);
+}
+
+TEST_CASE("a camera or a look that makes no sense is an error that says which number") {
+  const auto error_of = [](const ViewCamera& camera, const ViewLook& look) {
+    TableTest test(handler_type("volume.render"), {{"width", "8"}, {"height", "8"}});
+    test.input("volume", test_volume());
+    test.input("camera", testing::records<ViewCamera>({camera}));
+    test.input("look", testing::records<ViewLook>({look}));
+    return test.tick().error;
+  };
+  CHECK(error_of({}, {}).empty());
+  ViewCamera camera;
+  camera.zoom = 0;
+  CHECK(error_of(camera, {}).find("the camera's zoom is 0") != std::string::npos);
+  camera.zoom = std::numeric_limits<float>::quiet_NaN();
+  CHECK(error_of(camera, {}).find("zoom") != std::string::npos);
+  camera = {};
+  camera.center[2] = std::numeric_limits<float>::infinity();
+  CHECK(error_of(camera, {}).find("center") != std::string::npos);
+  ViewLook look;
+  look.gamma = -1;
+  CHECK(error_of({}, look).find("gamma") != std::string::npos);
 }
 
 TEST_CASE("without camera and look the volume is seen from its front") {

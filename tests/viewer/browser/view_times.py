@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """How long a picture takes to a browser's canvas, and an event to the picture that answers it, beside the least page that
-could show them; and how far behind the page gets on a loaded machine, with credits and without. Writes JSON and a picture.
+could show them; and how far behind the page gets on a loaded machine, with credits and without. Writes JSON.
 
-usage: view_times.py MILLRACE OUT_JSON OUT_SVG [--turns N] [--minutes M]
+usage: view_times.py MILLRACE OUT_JSON [--turns N] [--seconds S] [--minutes M]
 
 The page and the bare page (bare_page.js) show the same run in turns; a ratio is that of their medians. Under load, two
 programs that only count keep two cores busy, and pictures are made faster than the page takes them. Without credits the
@@ -11,7 +11,6 @@ page acknowledges each picture as soon as it is there, before it is decoded: so 
 import argparse
 import datetime
 import json
-import math
 import os
 import pathlib
 import subprocess
@@ -24,7 +23,7 @@ import write_performance  # noqa: E402: found by the line above
 from viewer_browser import Browser, View, client  # noqa: E402: the same
 
 CASES = [("jpeg", 1920, 1080, 30), ("jpeg", 1280, 720, 60), ("h264", 1920, 1080, 30), ("h264", 1280, 720, 60)]
-TURN_S, SETTLE_S, EVENT_EVERY_S = 8, 1.5, 0.137
+SETTLE_S, EVENT_EVERY_S, WITHOUT_CREDITS_S = 1.5, 0.137, 30
 PAGE, BARE = "page", "bare page"
 BARE_PAGE = (pathlib.Path(__file__).resolve().parent / "bare_page.js").read_text()
 HEAR_PAGE = """
@@ -40,7 +39,7 @@ const canvas = document.getElementById('screen'), box = canvas.getBoundingClient
 canvas.parentElement.dispatchEvent(new PointerEvent('pointermove', {
   bubbles: true, pointerType: 'mouse', clientX: box.left + arguments[0], clientY: box.top + arguments[1]}));
 """
-# How many pictures have come that are not drawn: `behind`, each with the seconds since the page began.
+# The pictures that have come and are not drawn, whenever one is: `behind`, each with the seconds since the page began.
 COUNT_BEHIND = """
 window.behind = [];
 const socket = millraceView.socket, send = socket.sendBytes.bind(socket), atOnce = arguments[0];
@@ -54,7 +53,7 @@ socket.addEventListener('picture', ({detail}) => {
   send(ack.buffer);
 });
 socket.sendBytes = (ack) => {
-  behind.push([performance.now() / 1000, got - new DataView(ack).getUint32(0)]);
+  if (got) behind.push([performance.now() / 1000, got - new DataView(ack).getUint32(0)]);
   if (!atOnce) send(ack);
 };
 """
@@ -87,7 +86,7 @@ class Times(Browser):
         time.sleep(SETTLE_S)
         self.script("bare.latencies.length = 0")
 
-    def latencies(self, codec, width, height, rate, turns):
+    def latencies(self, codec, width, height, rate, turns, turn_s):
         """Milliseconds from a picture's coming to the viewer until it is drawn, by page; and the page's stages."""
         view = View(self, f"test.pattern width={width} height={height} ! view.remote codec={codec}", "--clock", "realtime",
                     "--rate", rate)
@@ -96,17 +95,17 @@ class Times(Browser):
             for which in (PAGE, BARE) if turn % 2 == 0 else (BARE, PAGE):
                 if which == PAGE:
                     self.open_page(view)
-                    time.sleep(TURN_S)
+                    time.sleep(turn_s)
                     taken[PAGE] += self.script("return latencies")
                     stages.append(self.script(viewer_browser.FIGURES))
                 else:
                     self.open_bare(view, codec)
-                    time.sleep(TURN_S)
+                    time.sleep(turn_s)
                     taken[BARE] += self.script("return bare.latencies")
         view.end()
         return taken, {name: at([one[name] for one in stages], 0.5) for name in ("encode", "wire", "decode", "wait")}
 
-    def answers(self, turns):
+    def answers(self, turns, turn_s):
         """Milliseconds from an event to the picture that answers it, by page."""
         view = View(self, viewer_browser.EXAMPLES / "remote_draw.yaml")
         taken = {PAGE: [], BARE: []}
@@ -115,7 +114,7 @@ class Times(Browser):
                 self.open_page(view) if which == PAGE else self.open_bare(view, "h264")
                 if which == PAGE:
                     self.script("const f = millraceView.figures; f.all = []; f.answered = {push: (ms) => f.all.push(ms)};")
-                end = time.monotonic() + TURN_S
+                end = time.monotonic() + turn_s
                 while time.monotonic() < end:
                     x, y = 100 + int(time.monotonic() * 997) % 200, 100 + int(time.monotonic() * 991) % 150
                     self.script(POINT if which == PAGE else "bare.point(arguments[0], arguments[1])", x, y)
@@ -128,7 +127,7 @@ class Times(Browser):
         return taken
 
     def behind(self, credits_, seconds):
-        """[seconds, pictures that have come and are not drawn] on loaded cores; and what the viewer counted."""
+        """[seconds, pictures that have come and are not drawn] on loaded cores, and the viewer's counts."""
         load = [subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in range(os.cpu_count() or 1)]
         try:
             view = View(self, "test.pattern width=1920 height=1080 ! view.remote name=view codec=jpeg", "--clock", "realtime",
@@ -156,34 +155,12 @@ def ratio(case, taken):
     return row(case, PAGE, "of_bare", [at(taken[PAGE], 0.5) / at(taken[BARE], 0.5)], "")
 
 
-def plot(path, lines):
-    """The lines, each [seconds, pictures] by its name, as an SVG picture with a logarithmic scale."""
-    width, height, left, bottom = 720, 300, 60, 40
-    longest = max(seconds for line in lines.values() for seconds, _ in line)
-    most = max(2, max(pictures for line in lines.values() for _, pictures in line))
-    x = lambda seconds: left + seconds / longest * (width - left - 20)
-    y = lambda pictures: height - bottom - math.log2(1 + pictures) / math.log2(1 + most) * (height - bottom - 30)
-    parts = [f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" font-family="sans-serif" font-size="12">',
-             f'<rect width="{width}" height="{height}" fill="#fff"/>']
-    for pictures in (0, 1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024):
-        if pictures <= most:
-            parts.append(f'<path d="M{left} {y(pictures):.1f}H{width - 20}" stroke="#ddd"/>'
-                         f'<text x="{left - 8}" y="{y(pictures) + 4:.1f}" text-anchor="end">{pictures}</text>')
-    for colour, (name, line) in zip(("#1b6ca8", "#c0392b"), lines.items()):
-        points = " ".join(f"{x(seconds):.1f},{y(pictures):.1f}" for seconds, pictures in line)
-        parts.append(f'<polyline points="{points}" fill="none" stroke="{colour}" stroke-width="1.5"/>')
-        seconds, pictures = line[-1]
-        parts.append(f'<text x="{min(x(seconds), width - 20):.0f}" y="{y(pictures) - 6:.0f}" fill="{colour}" text-anchor="end">{name}</text>')
-    parts.append(f'<text x="{left}" y="18">pictures that have come and are not drawn, the most of each second</text>'
-                 f'<text x="{width - 20}" y="{height - 10}" text-anchor="end">{longest:.0f} s</text></svg>')
-    path.write_text("\n".join(parts) + "\n")
-
-
 def by_second(seen):
+    """[second, pictures under way, the most of it]: those that have come and are not drawn, and the one that is drawn then."""
     begin, most = seen[0][0], {}
-    for seconds, pictures in seen:
+    for seconds, behind in seen:
         second = int(seconds - begin)
-        most[second] = max(most.get(second, 0), pictures)
+        most[second] = max(most.get(second, 0), behind + 1)
     return sorted(most.items())
 
 
@@ -191,9 +168,9 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("millrace", type=pathlib.Path)
     parser.add_argument("out", type=pathlib.Path)
-    parser.add_argument("picture", type=pathlib.Path)
     parser.add_argument("--turns", type=int, default=5)
-    parser.add_argument("--minutes", type=float, default=5)
+    parser.add_argument("--seconds", type=float, default=8, help="of a turn")
+    parser.add_argument("--minutes", type=float, default=5, help="on loaded cores")
     asked = parser.parse_args()
     if reason := viewer_browser.missing():
         sys.exit(f"not measured: {reason} (./dev setup)")
@@ -203,30 +180,30 @@ def main():
     Times.setUpClass()
     try:
         for codec, width, height, rate in CASES:
-            taken, stages = times.latencies(codec, width, height, rate, asked.turns)
+            taken, stages = times.latencies(codec, width, height, rate, asked.turns, asked.seconds)
             case = f"{width}×{height}, {rate}/s, {codec}"
             rows += [row(case, which, "done to drawn", taken[which]) for which in (PAGE, BARE)]
             rows += [row(case, PAGE, f"of it {name}", [value]) for name, value in stages.items()]
             rows.append(ratio(case, taken))
             print(rows[-1], flush=True)
-        taken = times.answers(asked.turns)
+        taken = times.answers(asked.turns, asked.seconds)
         case = "1280×720, 30/s, h264, pointer"
         rows += [row(case, which, "event to picture", taken[which]) for which in (PAGE, BARE)]
         rows.append(ratio(case, taken))
         Times.tearDownClass()  # a browser that has shown much is not the one to be loaded
         Times.setUpClass()
-        for name, credits_, seconds in (("two credits", True, 60 * asked.minutes), ("without credits", False, 30)):
+        for name, credits_, seconds in (("two credits", True, 60 * asked.minutes),
+                                         ("without credits", False, min(WITHOUT_CREDITS_S, 60 * asked.minutes))):
             seen, counts = times.behind(credits_, seconds)
             lines[name] = by_second(seen)
-            rows.append(row("1920×1080, 60/s, both cores loaded", name, "pictures behind", [most for _, most in lines[name]], ""))
-            rows.append(row("1920×1080, 60/s, both cores loaded", name, "most behind", [max(most for _, most in lines[name])], ""))
+            rows.append(row("1920×1080, 60/s, both cores loaded", name, "under way", [most for _, most in lines[name]], ""))
+            rows.append(row("1920×1080, 60/s, both cores loaded", name, "most under way", [max(most for _, most in lines[name])], ""))
             rows.append(row("1920×1080, 60/s, both cores loaded", name, "left out before encoding", [counts.get("no_credit", 0)], ""))
             print(rows[-3:], flush=True)
-        plot(asked.picture, lines)
     finally:
         times.doCleanups()
         Times.tearDownClass()
-    asked.out.write_text(json.dumps({"rows": rows, "machine": write_performance.machine(), "turns": asked.turns,
+    asked.out.write_text(json.dumps({"rows": rows, "lines": lines, "machine": write_performance.machine(), "turns": asked.turns, "seconds": asked.seconds,
                                      "date": datetime.date.today().isoformat(), "load": os.getloadavg()[0]}, indent=1) + "\n")
 
 
