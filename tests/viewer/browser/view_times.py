@@ -53,9 +53,10 @@ socket.addEventListener('picture', ({detail}) => {
   send(ack.buffer);
 });
 socket.sendBytes = (ack) => {
-  if (got) behind.push([performance.now() / 1000, got - new DataView(ack).getUint32(0)]);
+  behind.push([performance.now() / 1000, got - new DataView(ack).getUint32(0)]);
   if (!atOnce) send(ack);
 };
+socket.socket.close(); // the page comes back, and its pictures count from 1 again
 """
 
 
@@ -135,6 +136,7 @@ class Times(Browser):
             self.open(view)
             self.await_drawn(1)
             self.script(COUNT_BEHIND, not credits_)
+            self.await_(lambda: self.script("return behind.length > 0"), "a picture is drawn")
             seen, end = [], time.monotonic() + seconds
             while time.monotonic() < end:
                 time.sleep(1)
