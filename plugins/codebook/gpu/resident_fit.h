@@ -7,9 +7,8 @@
 //   once(step)                  calls step(block) for one large block
 //   always_each, always_once    the same, also if there is no fit (Outcome::fault)
 //   blocks_then(count, step, last)   the same, and then last(block) once
-//   search_many(r)              searches for the listed vectors (label_steps.h) if they are so many that it is quicker
-//   than
-//                               one by one. Returns from how many on
+//   search_many(r)              searches for the listed vectors (label_steps.h) together if they are many; returns
+//                               from how many on it does so
 //   go_from(r, step, decides)   after the n-th first anchor: lowers the distances to the nearest, and keeps the vector
 //                               that is furthest in keys[n], where n is rounds · kStartsARound + step. With `decides`
 //                               the loop ends with the last

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """How long a picture takes to a browser's canvas, and an event to the picture that answers it, beside the least page that
-could show them; and how far behind the page gets on a loaded machine, with credits and without. Writes JSON.
+could show them; and how many pictures are under way to the page on a loaded machine, with credits and without. Writes JSON.
 
 usage: view_times.py MILLRACE OUT_JSON [--turns N] [--seconds S] [--minutes M]
 
