@@ -10,6 +10,7 @@
 #include <optional>
 #include <vector>
 
+#include "millrace/payload/view.h"
 #include "millrace/testing.h"
 
 #pragma GCC visibility push(hidden)
@@ -115,6 +116,9 @@ inline Value records_for(const mr_format& accepts, const Feed& feed, uint64_t se
     }
     return records<Box>(boxes);
   }
+  // A camera of zeros makes no sense, and may be refused.
+  if (accepts.schema == schema_of(ViewCamera::kSchema)) return records(std::vector<ViewCamera>(count));
+  if (accepts.schema == schema_of(ViewLook::kSchema)) return records(std::vector<ViewLook>(count));
   Value value(std::make_shared<Block>(count * accepts.record_size));
   value.header() = {accepts.schema, accepts.layout, MR_KIND_RECORDS, 0, 0, 0, 0, 1, count * accepts.record_size};
   value.raw().as.records = {count, accepts.record_size};
