@@ -80,26 +80,64 @@ inline ViewAxes axes_of(const ViewCamera& camera) {
   return axes;
 }
 
-// How values become colours.
+// How values become colours. A name that is empty and an `iso` of 0 leave the choice to the handler's parameters.
 struct ViewLook {
   static constexpr std::string_view kSchema = "millrace.ViewLook";
   float low = 0, high = 1; // the values that are black and white
   float gamma = 1;
-  float opacity = 1; // 0…1
+  float opacity = 1;                                // 0…1
+  float iso = 0;                                    // the level of a surface, 0…1
+  float crop_low[3] = {}, crop_high[3] = {1, 1, 1}; // the part of a volume that is shown: x, y, z, each 0…1
+  uint8_t mode[16] = {};                            // what is shown of a volume: "maximum"; ends with a zero
+  uint8_t map[16] = {};                             // from levels to colours: "fire"; ends with a zero
   static std::vector<mr_field> fields() {
-    return {field("low", &ViewLook::low), field("high", &ViewLook::high), field("gamma", &ViewLook::gamma),
-            field("opacity", &ViewLook::opacity)};
+    return {field("low", &ViewLook::low),
+            field("high", &ViewLook::high),
+            field("gamma", &ViewLook::gamma),
+            field("opacity", &ViewLook::opacity),
+            field("iso", &ViewLook::iso),
+            field("crop_low", &ViewLook::crop_low),
+            field("crop_high", &ViewLook::crop_high),
+            field("mode", &ViewLook::mode),
+            field("map", &ViewLook::map)};
   }
 };
 
 // The slice of data of several dimensions that is shown.
 struct ViewDims {
   static constexpr std::string_view kSchema = "millrace.ViewDims";
-  int32_t steps[8] = {}; // the place on each axis
-  int32_t shown = 2;     // dimensions that are shown: 2 or 3
-  int32_t level = 0;     // resolution: 0 is the finest
+  int32_t steps[8] = {-1, -1, -1, -1, -1, -1, -1, -1}; // the place on each axis; -1: its middle
+  int32_t axis = -1;                                   // across which it lies; -1: as the handler's parameter says
+  int32_t shown = 2;                                   // dimensions that are shown: 2 or 3
+  int32_t level = -1;                                  // resolution: 0 is the finest; -1: by how large it is seen
   static std::vector<mr_field> fields() {
-    return {field("steps", &ViewDims::steps), field("shown", &ViewDims::shown), field("level", &ViewDims::level)};
+    return {field("steps", &ViewDims::steps), field("axis", &ViewDims::axis), field("shown", &ViewDims::shown),
+            field("level", &ViewDims::level)};
+  }
+};
+
+// The kinds of controls: values of ViewControl::kind.
+enum class ViewControlKind : int32_t { choice = 0, number = 1, range = 2 };
+
+// A control that a handler offers to who looks from afar: view.remote shows it on the page, and what is chosen comes
+// back as a record of view.events.
+struct ViewControl {
+  static constexpr std::string_view kSchema = "millrace.ViewControl";
+  static constexpr size_t kParts = 128; // of a histogram
+  int32_t kind = 0;                     // a ViewControlKind
+  uint8_t key[24] = {};                 // the record and its field: "look.mode", "look.contrast"; ends with a zero
+  uint8_t label[24] = {};               // for people; ends with a zero
+  float low = 0, high = 1;              // the ends of a number or a range
+  float step = 0;                       // from one number to the next; 0: as fine as it goes
+  float value[2] = {};                  // before anybody chose: a choice's place, a number, both ends of a range
+  uint8_t choices[512] = {};            // names, each ends with a zero; an empty one ends the list
+  uint32_t histogram[kParts] = {};      // of a range: how many values lie in each equal part from low to high
+  static std::vector<mr_field> fields() {
+    return {field("kind", &ViewControl::kind),          field("key", &ViewControl::key),
+            field("label", &ViewControl::label),        field("low", &ViewControl::low),
+            field("high", &ViewControl::high),          field("step", &ViewControl::step),
+            field("value", &ViewControl::value),        field("choices", &ViewControl::choices),
+            field("histogram", &ViewControl::histogram)};
   }
 };
 
