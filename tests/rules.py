@@ -21,7 +21,7 @@ RULES = {
     "2.4": "pending and batched firings", "2.5": "outputs do not depend on threads", "2.6": "errors of a handler",
     "2.7": "live parameters", "2.8": "the end, and counted drops",
     "3.1": "shapes and extents", "3.2": "rings of slots", "3.3": "life of a view", "3.4": "one copy a domain",
-    "3.5": "writing in place", "3.6": "copy and access",
+    "3.5": "writing in place", "3.6": "copy and access", "3.7": "lasting values",
     "4.1": "issued and done", "4.2": "fences", "4.3": "streams belong to the runtime", "4.4": "bodies never wait",
     "4.5": "capture and replay", "4.6": "large and small copies", "4.7": "scratch memory and state",
     "4.8": "a new plan while running", "4.9": "errors of a device", "4.10": "the simulated device",

@@ -115,7 +115,7 @@ class TestVolume final : public Handler {
  private:
   static constexpr double kSideMax = 2048;
 
-  Output<Tensor> volume_{*this, "volume", dtypes<uint8_t>(), rank(3), help("[depth, height, width]")};
+  Output<Tensor> volume_{*this, "volume", dtypes<uint8_t>(), rank(3), lasting, help("[depth, height, width]")};
   Param<int64_t> width_{*this, "width", 128, "voxels from left to right", range(1, kSideMax)};
   Param<int64_t> height_{*this, "height", 128, "voxels from top to bottom", range(1, kSideMax)};
   Param<int64_t> depth_{*this, "depth", 128, "voxels away from the eye", range(1, kSideMax)};

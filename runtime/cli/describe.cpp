@@ -120,6 +120,7 @@ std::string port_words(const plugin::HandlerInfo& info, const Port& port, size_t
   if (port.optional())
     add(port.raw.flags & MR_PORT_IDLE_WITHOUT ? "optional, but nothing is done without it" : "optional");
   if (port.raw.flags & MR_PORT_NEWEST) add("the newest, without holding anybody up");
+  if (port.raw.flags & MR_PORT_LASTING) add("lasting");
   if (port.many()) add(fmt::format("a list of up to {}", port.raw.many_max));
   if (port.raw.keeps > 0) add(fmt::format("keeps {} past values", port.raw.keeps));
   if (port.raw.memory != MR_MEMORY_FOLLOWS) add("in " + memory_of(port) + " memory");

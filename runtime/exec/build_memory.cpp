@@ -157,7 +157,8 @@ void make_memory(RunState& run) {
   std::map<uint32_t, Pack> packs = packs_of(planned.plan);
   for (const plan::Ring& ring : planned.plan.rings) {
     std::byte*& free = next[ring.domain][ring.pinned];
-    memory::RingOptions ring_options{ring.length, ring.dynamic, ring.capacity, 0, needs_records(planned.plan, ring)};
+    memory::RingOptions ring_options{ring.length, ring.dynamic, ring.capacity, 0, needs_records(planned.plan, ring),
+                                     ring.lasting};
     std::byte* base = free;
     const uint64_t guard_bytes = guard_bytes_of(ring, planned.plan.in_host_memory(ring.domain));
     if (ring.pack == plan::kNone) {

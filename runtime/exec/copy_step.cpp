@@ -9,6 +9,7 @@
 #include "exec/region.h"
 #include "exec/run_options.h"
 #include "exec/settle.h"
+#include "exec/window.h"
 #include "plan/memory.h"
 #include "plan/pace.h"
 #include "plan/plan.h"
@@ -158,6 +159,8 @@ void settle_not_copied(CopyRun& step, const Slot& source, size_t m, uint64_t ord
   settle(*step.outputs[m], ordinal, slot);
 }
 
+bool is_kept(const CopyRun& step) { return step.outputs[0]->plan->kept; }
+
 // True if the stream has room, and the host knows of each source what it must know.
 bool can_begin(const CopyRun& step, uint64_t ordinal) {
   if (!step.on.device->has_room(*step.on.stream)) return false;
@@ -213,7 +216,8 @@ bool is_ready(CopyRun& step, uint64_t ordinal, uint64_t& wanted) {
   const std::optional<uint64_t> members = wanted_members(step, ordinal);
   if (!members) return false;
   for (size_t m = 0; m < step.inputs.size(); ++m)
-    if ((*members >> m & 1) && reads_host(step) && !staged(step.inputs[m].output->at(ordinal))) return false;
+    if ((*members >> m & 1) && reads_host(step) && !is_kept(step) && !staged(step.inputs[m].output->at(ordinal)))
+      return false;
   wanted = *members;
   return true;
 }
@@ -266,9 +270,66 @@ StepResult copy_firing(CopyRun& step, uint64_t first) {
   return StepResult::settled;
 }
 
+// Copies a lasting value to a block of its own, from where its bytes are: they may be memory that a handler brought.
+void copy_lasting(CopyRun& step, CopyCall& copy, const Slot& source, memory::Block& target, uint64_t ordinal) {
+  copy.step = &step;
+  copy.info = step.pace->info(ordinal);
+  device::Device& device = *step.on.device;
+  device::Stream& stream = *step.on.stream;
+  const uint64_t extent = source.value->header.extent_bytes;
+  wait_for(device, stream, source.fence);
+  const bool spanned = step.on.enqueuing && step.on.enqueuing->begin_span(stream);
+  if (!step.on.enqueuing) device.run(stream, {&begin_copy, &copy, "time", 0});
+  const auto copy_up = [&](std::byte* to, const std::byte* from, uint64_t bytes) {
+    reads_host(step) ? device.copy_pageable(stream, to, from, bytes) : device.copy(stream, to, from, bytes);
+  };
+  copy_up(bytes_at(target.value), bytes_at(source.block->value), sizeof(mr_value));
+  copy_up(bytes_at(target.data), bytes_at(source.data), extent);
+  if (spanned) step.on.enqueuing->end_span(stream, span_of(step.times));
+  if (!step.on.enqueuing) device.run(stream, {&end_copy, &copy, "time", 0});
+  if (!step.on.enqueuing && copy.brings_presence) device.run(stream, {&carry_presence, &copy, "presence", 0});
+  ++step.copies;
+  step.bytes_copied += sizeof(mr_value) + extent;
+}
+
+// Gives a tick the device's copy of a lasting value. It copies when the value is another one than on the tick before,
+// and waits while a tick still reads the block that it copies to (semantics.md 3.7).
+StepResult advance_kept(CopyRun& step, uint64_t ordinal) {
+  uint64_t wanted = 0;
+  if (!is_ready(step, ordinal, wanted)) return StepResult::waiting;
+  const Slot& source = step.inputs[0].output->at(ordinal);
+  KeptCopies& kept = step.kept;
+  if (wanted == 0) {
+    settle_not_copied(step, source, 0, ordinal);
+  } else if (kept.source == source.block && kept.generation == source.block->generation) {
+    settle(*step.outputs[0], ordinal, kept.slot);
+    kept.read_until[kept.newest] = ordinal + 1;
+  } else {
+    const uint32_t next = kept.source ? 1 - kept.newest : 0;
+    if (completed(*step.pace) < kept.read_until[next]) return StepResult::waiting;
+    memory::Block& target = step.outputs[0]->ring->block(next);
+    ++target.generation;
+    CopyCall& copy = step.copy_calls[ordinal & step.pace->mask];
+    copy.carried = {{source.block, &target}};
+    discard(step, *step.outputs[0], target);
+    settle_copied(step, source, target, 0, ordinal);
+    copy.brings_presence = step.outputs[0]->at(ordinal).presence_pending;
+    copy_lasting(step, copy, source, target, ordinal);
+    leave_fence(step, ordinal, step.on.device->signal(*step.on.stream));
+    kept.source = source.block;
+    kept.generation = source.block->generation;
+    kept.newest = next;
+    kept.slot = step.outputs[0]->at(ordinal);
+    kept.read_until[next] = ordinal + 1;
+  }
+  stamp(step, ordinal);
+  return StepResult::settled;
+}
+
 } // namespace
 
 StepResult CopyRun::advance(uint64_t ordinal) {
+  if (is_kept(*this)) return advance_kept(*this, ordinal);
   if (pace->group) return copy_firing(*this, ordinal);
   if (was_launched(*this, ordinal) && std::all_of(inputs.begin(), inputs.end(), [&](const InputRun& input) {
         return is_issued(*this, input, ordinal);

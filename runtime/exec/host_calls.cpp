@@ -60,11 +60,11 @@ mr_status allocate_in_finish(HandlerRun& step, mr_output& raw, uint32_t output, 
   return MR_OK;
 }
 
-mr_status allocate(mr_tick* tick, uint32_t output, uint64_t bytes) {
+enum class Brings { nothing, memory };
+
+// Gives an output its block. If the handler brings memory along, the block stands for it.
+mr_status own_block(mr_tick* tick, uint32_t output, uint64_t bytes, Brings brings) {
   TickContext& context = context_of(tick);
-  if (!has_output(*tick, output)) return refuse_output(*tick, *context.step, output);
-  if (context.body) return allocate_in_body(context, output, bytes);
-  if (context.finishes) return allocate_in_finish(*context.step, tick->outputs[output], output, bytes);
   HandlerRun& step = *context.step;
   // Held until the firing owns the block, because a drain may settle the firing meanwhile.
   std::unique_lock lock(step.pending_mutex, std::defer_lock);
@@ -73,19 +73,26 @@ mr_status allocate(mr_tick* tick, uint32_t output, uint64_t bytes) {
     return refuse(step, "the firing was settled without it, when the handler was drained or failed");
   OutputRun& run = *step.outputs[output];
   mr_output& raw = tick->outputs[output];
+  const bool adopted = run.plan->format.adopted;
   if (!run.plan->owns || !run.ring) return refuse(step, "the output " + run.plan->name + " only forwards its input");
-  if (bytes > run.ring->capacity()) return refuse(step, too_large(step, output, bytes, run.ring->capacity()));
+  if (adopted && brings == Brings::nothing)
+    return refuse(step, "the output " + run.plan->name + " was said to give adopted memory alone");
+  const uint64_t most = adopted ? plan::capacity_of(run.plan->format) : run.ring->capacity();
+  if (bytes > most) return refuse(step, too_large(step, output, bytes, most));
   if (raw.state == MR_OUTPUT_OWN) return MR_OK; // asked again in the same firing: the same block
   if (raw.state == MR_OUTPUT_ADOPTED)
     return refuse(step, "the output " + run.plan->name + " holds adopted memory already");
   memory::Block& block = run.ring->take(context.ordinal);
-  raw.value = block.value;
-  raw.data = block.data;
-  raw.capacity = run.ring->capacity();
-  raw.state = MR_OUTPUT_OWN;
-  raw.source = kNoSource;
-  raw.token = reinterpret_cast<uint64_t>(&block);
+  raw = {block.value, block.data, run.ring->capacity(), MR_OUTPUT_OWN, kNoSource, reinterpret_cast<uint64_t>(&block)};
   return MR_OK;
+}
+
+mr_status allocate(mr_tick* tick, uint32_t output, uint64_t bytes) {
+  const TickContext& context = context_of(tick);
+  if (!has_output(*tick, output)) return refuse_output(*tick, *context.step, output);
+  if (context.body) return allocate_in_body(context_of(tick), output, bytes);
+  if (context.finishes) return allocate_in_finish(*context.step, tick->outputs[output], output, bytes);
+  return own_block(tick, output, bytes, Brings::nothing);
 }
 
 // Adopted memory must not be written, so its bytes are copied into the block that stands for it, which has room for
@@ -147,7 +154,7 @@ mr_status take_foreign(mr_tick* tick, uint32_t output, const void* data, uint64_
   mr_output& raw = tick->outputs[output];
   if (raw.state != MR_OUTPUT_SILENT)
     return refuse(step, "the output " + step.outputs[output]->plan->name + " holds something already on this tick");
-  const mr_status status = allocate(tick, output, bytes); // a copy to a device goes through the block
+  const mr_status status = own_block(tick, output, bytes, Brings::memory);
   if (status != MR_OK) return status;
   auto& block = *reinterpret_cast<memory::Block*>(raw.token);
   block.foreign = data;

@@ -16,6 +16,7 @@
 #include "exec/region.h"
 #include "exec/run_options.h"
 #include "exec/settle.h"
+#include "plan/memory.h"
 #include "plan/pace.h"
 #include "plan/step.h"
 
@@ -52,9 +53,11 @@ bool prepare(BodyRun& step, BodyCall& body, uint64_t ordinal) {
   Cause cause = Cause::input;
   const bool fires = fix_body(step, body, ordinal, cause);
   body.silent = !fires;
-  for (size_t i = 0; i < body.recorded.size(); ++i)
+  for (size_t i = 0; i < body.recorded.size(); ++i) {
+    if (step.inputs[i].output && step.inputs[i].output->plan->kept) body.recorded[i] = body.frozen[i];
     MR_ASSERT(body.absent[i] || !fires || body.frozen[i].data == body.recorded[i].data,
               "a slot of a region is a function of the index");
+  }
   body.frozen = body.recorded; // the same size each time: no allocation
   if (fires) {
     choose_blocks(step, body, ordinal);
@@ -233,6 +236,16 @@ bool record_again(RegionRun& region) {
   return true;
 }
 
+// A lasting value has another block than the recordings read: its successor has come (semantics.md 3.7).
+void follow_successors(RegionRun& region, uint64_t ordinal) {
+  for (RegionInput& entry : region.entries) {
+    const Slot& slot = entry.input->output->at(ordinal);
+    if (!entry.input->output->plan->kept || !slot.value || &recorded_block(*entry.input, 0) == slot.block) continue;
+    entry.input->recorded = slot.block;
+    region.stale = true;
+  }
+}
+
 StepResult submit_one_by_one(RegionRun& region, uint64_t ordinal, Timing timing) {
   for (const BodyRun* step : region.steps)
     if (!issued(*step, ordinal)) return StepResult::waiting;
@@ -257,6 +270,7 @@ StepResult run_region(RegionRun& region, uint64_t ordinal) {
   if (!first.on.device->has_room(*first.on.stream) || !border_is_ready(region, ordinal) ||
       !take_changes(region, ordinal))
     return StepResult::waiting;
+  follow_successors(region, ordinal);
   const bool down =
       std::any_of(region.steps.begin(), region.steps.end(), [](const BodyRun* step) { return step->life->down; });
   if (region.stale && !down && !record_again(region)) return StepResult::waiting;

@@ -170,11 +170,16 @@ void choose_blocks(BodyRun& step, BodyCall& body, uint64_t ordinal) {
   }
 }
 
+const memory::Block& recorded_block(const InputRun& input, uint32_t slot) {
+  if (!input.output->plan->kept) return input.output->ring->block(slot);
+  return input.recorded ? *input.recorded : input.output->ring->block(0); // the first value is copied there
+}
+
 void record_accesses(const BodyRun& step, BodyCall& body, uint32_t slot) {
   body.accesses.clear();
   if (!step.on.device->checks_accesses()) return;
   for (const InputRun& input : step.inputs)
-    if (input.output) body.accesses.push_back(access_to(input.output->ring->block(slot), false));
+    if (input.output) body.accesses.push_back(access_to(recorded_block(input, slot), false));
   for (const memory::Block* block : body.output_blocks) body.accesses.push_back(access_to(*block, true));
 }
 

@@ -36,7 +36,7 @@ void freeze(BodyRun& step, BodyCall& body, uint32_t slot) {
     body.frozen[i] = {};
     body.input_blocks[i] = nullptr;
     if (!step.inputs[i].output) continue;
-    const memory::Block& block = step.inputs[i].output->ring->block(slot);
+    const memory::Block& block = recorded_block(step.inputs[i], slot);
     body.frozen[i].value = reinterpret_cast<const mr_value*>(at(block.record));
     body.frozen[i].data = reinterpret_cast<const uint8_t*>(at(block.data));
   }
@@ -67,7 +67,7 @@ void ready_to_record(BodyRun& step, uint32_t slot, Records& records) {
   freeze(step, body, slot);
   body.inputs = body.frozen;
   for (size_t i = 0; i < step.inputs.size(); ++i)
-    if (step.inputs[i].output) body.inputs[i].value = &records.of(step.inputs[i].output->ring->block(slot));
+    if (step.inputs[i].output) body.inputs[i].value = &records.of(recorded_block(step.inputs[i], slot));
   for (size_t o = 0; o < step.outputs.size(); ++o) {
     body.outputs[o].value = &records.of(*body.output_blocks[o]);
     body.outputs[o].value->header.present = 1;
@@ -111,7 +111,7 @@ std::unique_ptr<device::Recording> record_calls(RegionRun& region, uint32_t slot
   for (BodyRun* step : region.steps) ready_to_record(*step, slot, records);
   uint32_t number = 0;
   for (const RegionInput& entry : region.entries) {
-    mr_value& record = records.of(entry.input->output->ring->block(slot));
+    mr_value& record = records.of(recorded_block(*entry.input, slot));
     record = entry.recorded;
     record.header.pts_ns = kMarkFirst + number;
     record.header.stream = kStreamMarkFirst + number++;
@@ -152,8 +152,8 @@ std::unique_ptr<device::Recording> record_runs(RegionRun& region, uint32_t slot)
 // writes to the list's block. So the block must be in the device's memory, and no other output may share it.
 bool may_be_absent(const InputRun& input) {
   const plan::Output& output = *input.output->plan;
-  return !input.required && input.idle_without && output.format.kind == MR_KIND_RECORDS && output.owns &&
-         !input.output->in_host_memory;
+  return !output.kept && !input.required && input.idle_without && output.format.kind == MR_KIND_RECORDS &&
+         output.owns && !input.output->in_host_memory;
 }
 
 // Finds what enters the region, and which of its outputs and bodies other steps read or wait for.

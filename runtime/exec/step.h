@@ -44,9 +44,10 @@ struct InputRun {
   bool calls = false;       // a value here makes the handler fire
   bool may_be_late = false; // slots may carry fences or unknown presence
   uint32_t edge = plan::kNone;
-  OutputRun* queue = nullptr; // for a queue: the output that has its value before any copy
-  Slot last;                  // repeat_last: held
-  std::vector<Slot> kept;     // keeps: a ring of held slots
+  OutputRun* queue = nullptr;              // for a queue: the output that has its value before any copy
+  Slot last;                               // repeat_last: held
+  std::vector<Slot> kept;                  // keeps: a ring of held slots
+  const memory::Block* recorded = nullptr; // kept copies: the block that the region's recordings read
   uint64_t kept_next = 0;
   InputTotals* totals = nullptr; // for a handler's input: in its HandlerLife
 };

@@ -1,14 +1,29 @@
 // Rings of blocks; see ring.h.
 #include "memory/ring.h"
 
+#include <sys/mman.h>
+
 #include <algorithm>
 #include <cstring>
 #include <new>
 #include <thread>
 
+#include "device/host_pages.h"
 #include "observe/error.h"
 
 namespace millrace::memory {
+
+namespace {
+
+// The bytes are lost; the addresses stay.
+void give_pages_back(uint8_t* data, uint64_t bytes) {
+  const uint64_t page = device::round_up_to_pages(1);
+  const uint64_t begin = device::round_up_to_pages(reinterpret_cast<uintptr_t>(data));
+  const uint64_t end = (reinterpret_cast<uintptr_t>(data) + bytes) / page * page;
+  if (begin < end) madvise(reinterpret_cast<void*>(begin), end - begin, MADV_DONTNEED);
+}
+
+} // namespace
 
 Ring::Ring(const RingOptions& options, std::byte* base, bool host_readable)
     : blocks_(std::make_unique<Block[]>(options.length)),
@@ -17,6 +32,7 @@ Ring::Ring(const RingOptions& options, std::byte* base, bool host_readable)
       capacity_(options.capacity),
       dynamic_(options.dynamic),
       host_readable_(host_readable),
+      lasting_(options.lasting),
       high_water_(options.dynamic ? 0 : options.length) {
   MR_ASSERT(length_ > 0, "a ring has at least one block");
   const uint64_t stride = options.stride ? options.stride : block_bytes(capacity_);
@@ -40,7 +56,8 @@ Block& Ring::next_free() {
   // that take at the same time may pass by a block that becomes free after they looked at it, so they go round again.
   // There are always as many free blocks as takers, so in each round that fails another thread took or freed a block.
   constexpr uint32_t kRoundsMax = 1000;
-  uint32_t at = next_.load(std::memory_order_relaxed);
+  // For a lasting value the first block that is free is taken, so that few of them ever have pages.
+  uint32_t at = lasting_ ? 0 : next_.load(std::memory_order_relaxed);
   for (uint32_t round = 0; round < kRoundsMax; ++round) {
     if (round > 0) std::this_thread::yield();
     for (uint32_t tried = 1; tried <= length_; ++tried) {
@@ -76,6 +93,7 @@ void Ring::retire(Block& block) {
     block.value->as.object = {};
     object.release(object.pointer);
   }
+  if (lasting_ && dynamic_ && host_readable_) give_pages_back(block.data, capacity_);
 }
 
 void count_records(Block& block) {

@@ -63,6 +63,7 @@ struct RingOptions {
   uint64_t capacity = 0; // bytes after the mr_value
   uint64_t stride = 0;   // bytes from one block to the next; 0: blocks are adjacent
   bool own_records = false;
+  bool lasting = false; // values are few and large: a block has pages while it is in use. Of a dynamic ring of the host
 };
 
 // Bytes that a block of this capacity takes in an arena. Blocks begin at page-friendly multiples of 256.
@@ -111,7 +112,8 @@ class alignas(64) Ring {
   }
 
  public:
-  // Gives back what the block stands for (foreign memory, a host object). Called when it has no readers any more.
+  // Gives back what the block stands for (foreign memory, a host object), and the pages of a lasting value. Called when
+  // it has no readers any more.
   void retire(Block& block);
   void retire_all() {
     for (uint32_t i = 0; i < length_; ++i) retire(blocks_[i]);
@@ -124,6 +126,7 @@ class alignas(64) Ring {
   uint64_t capacity_;
   bool dynamic_;
   bool host_readable_;
+  bool lasting_;
   std::atomic<uint32_t> next_{0};
   std::atomic<uint32_t> high_water_{0};
   std::atomic<uint32_t> taken_{0};

@@ -48,11 +48,12 @@ std::vector<mr_format> read_formats(const json& formats, RecordTypes& records) {
 std::string told_of(const std::string& handler) { return "what was told of handler " + handler; }
 
 json memory_json(const plugin::BodyMemory& memory) {
-  return {{"scratch", memory.scratch}, {"host", memory.host}, {"state", memory.state}};
+  return {{"scratch", memory.scratch}, {"host", memory.host}, {"state", memory.state}, {"device", memory.device}};
 }
 
 plugin::BodyMemory read_memory(const json& memory) {
-  return {plugin::Whole{memory.at("scratch")}, plugin::Whole{memory.at("host")}, plugin::Whole{memory.at("state")}};
+  return {plugin::Whole{memory.at("scratch")}, plugin::Whole{memory.at("host")}, plugin::Whole{memory.at("state")},
+          plugin::Whole{memory.at("device")}};
 }
 
 size_t count_ports(const plugin::HandlerInfo& info, bool inputs) {

@@ -10,6 +10,7 @@
 
 #include "graph/graph.h"
 #include "plan/hops.h"
+#include "plan/memory.h"
 #include "plan/plan.h"
 
 namespace millrace {
@@ -187,10 +188,6 @@ Cost cost_in(const Draft& draft, const DraftHandler& handler, uint32_t domain);
 // The time of a handler of a group for so many items of a firing.
 double items_us(const Draft& draft, const DraftHandler& handler, uint32_t domain, uint32_t items);
 
-// A value this large fits into no memory: a host has 47 bits of addresses. Sums over all rings stay within 64 bits.
-inline constexpr uint64_t kBytesMax = uint64_t{1} << 47;
-// The most bytes that a value of this format needs after its mr_value, saturated at kBytesMax; UINT64_MAX if unknown.
-uint64_t capacity_of(const mr_format& format);
 // The most bytes that a copy of such a value moves, its mr_value included; 0 if unknown.
 uint64_t copied_bytes(const mr_format& format);
 

@@ -105,6 +105,8 @@ class FitMemory {
       if (plan_.domains[step.domain].name != missing.domain) continue;
       if (step.scratch_bytes() > 0)
         error.notes.push_back(std::to_string(step.scratch_bytes()) + " for what " + step.name + " works in");
+      if (step.taken_bytes() > 0)
+        error.notes.push_back(std::to_string(step.taken_bytes()) + " that " + step.name + " takes by itself");
       if (step.state_bytes() > 0)
         error.notes.push_back(std::to_string(step.state_bytes()) + " for the state of " + step.name);
     }

@@ -193,7 +193,9 @@ class Layout {
     ring.output = o;
     ring.domain = output.domain;
     ring.pack = output.pack;
-    ring.capacity = capacity_of(output.format);
+    ring.capacity = needs_no_bytes(o) ? 0 : capacity_of(output.format);
+    ring.lasting = output.lasting && plan_.on_host(producer.domain);
+    if (output.kept) return keep_ring(o, ring);
     const Pace& pace = plan_.paces[producer.pace];
     ring.dense = pace.kind == PaceKind::batch && producer.handler() != kNone && plan_.on_host(producer.domain) &&
                  (draft_.handlers[producer.handler()]
@@ -212,8 +214,8 @@ class Layout {
       if (input->repeat_last) hold(ring, 2 + issued, "repeated by " + reader.name);
       if (reader.is<GateStep>() || reader.is<PostStep>()) hold_for_channel(ring, reader);
       if (reader.is<DealStep>()) hold_for_streams(ring, reader, static_cast<uint32_t>(input - reader.inputs.data()));
-      if (!plan_.on_host(reader.domain))
-        ring.pinned = plan_.in_host_memory(ring.domain); // a device copies it or reads it there
+      if (!plan_.on_host(reader.domain) && !ring.lasting) // a lasting one is copied once: locked pages are not worth it
+        ring.pinned = plan_.in_host_memory(ring.domain);  // a device copies it or reads it there
     }
     if (retain > 0) {
       ring.length += retain;
@@ -230,8 +232,33 @@ class Layout {
       hold(ring, plan_.channels[crossing->channel].depth + 1, "on their way from " + crossing->node);
     if (output.format.held > 0) hold(ring, output.format.held, "worked in by " + producer.name);
     if (!plan_.on_host(producer.domain)) ring.pinned = plan_.in_host_memory(ring.domain); // a device writes it
+    add(o, ring);
+  }
+
+  void add(uint32_t o, const Ring& ring) {
     plan_.outputs[o].ring = static_cast<uint32_t>(plan_.rings.size());
     plan_.rings.push_back(ring);
+  }
+
+  // A device's copies of a lasting value: ticks read one block, and its successor is copied into the other.
+  void keep_ring(uint32_t o, Ring& ring) {
+    ring.length = 2;
+    ring.reasons = {"1 that lasts", "1 for its successor"};
+    add(o, ring);
+  }
+
+  // True if the values are memory that the handler brings along, and every reader takes them from there.
+  bool needs_no_bytes(uint32_t o) const {
+    if (!plan_.outputs[o].format.adopted) return false;
+    return std::all_of(readers_[o].begin(), readers_[o].end(), [&](const Reading& reading) {
+      const Step& reader = *reading.reader;
+      if (reader.is<CopyStep>()) return plan_.outputs[reader.outputs[0]].kept;
+      const auto place = static_cast<int32_t>(reading.input - reader.inputs.data());
+      const bool is_written = std::any_of(reader.outputs.begin(), reader.outputs.end(), [&](uint32_t made) {
+        return plan_.outputs[made].in_place == place && !plan_.outputs[made].owns;
+      });
+      return plan_.on_host(reader.domain) && !is_written;
+    });
   }
 
   // Each stream has a result until the tick that it is of has left its window.
@@ -286,7 +313,8 @@ class Layout {
     std::set<uint32_t> touched;
     for (uint32_t s : region.steps) {
       for (const StepInput& input : plan_.steps[s].inputs)
-        if (input.output != kNone) touched.insert(plan_.outputs[input.output].ring);
+        if (input.output != kNone && !plan_.outputs[input.output].kept) // else it is recorded anew for a successor
+          touched.insert(plan_.outputs[input.output].ring);
       for (uint32_t o : plan_.steps[s].outputs) touched.insert(plan_.outputs[o].ring);
     }
     return touched;
@@ -347,10 +375,13 @@ class Layout {
   }
 
   void sum_memory() {
-    for (const Ring& ring : plan_.rings)
-      plan_.memory[plan_.domains[ring.domain].name] += ring.length * memory::block_bytes(ring.capacity);
+    for (const Ring& ring : plan_.rings) {
+      // Blocks of a lasting value have pages while somebody reads them: it, and its successor.
+      const uint32_t length = ring.lasting && plan_.on_host(ring.domain) ? std::min(ring.length, 2u) : ring.length;
+      plan_.memory[plan_.domains[ring.domain].name] += length * memory::block_bytes(ring.capacity);
+    }
     for (const Step& step : plan_.steps) {
-      uint64_t bytes = step.scratch_bytes() + step.state_bytes();
+      uint64_t bytes = step.scratch_bytes() + step.taken_bytes() + step.state_bytes();
       if (const HandlerStep* called = step.called())
         bytes = std::accumulate(called->gathers.begin(), called->gathers.end(), bytes);
       if (bytes > 0) plan_.memory[plan_.domains[step.domain].name] += bytes;

@@ -42,6 +42,7 @@ class HandlerSteps {
       called.owes = all_.ticks_owed(h);
       const plugin::BodyMemory memory = handler.answers->memory();
       called.scratch_bytes = enqueues ? memory.scratch : runs_on_host ? memory.host : 0;
+      called.taken_bytes = enqueues ? memory.device : 0;
       called.state_bytes = memory.state;
       if (handler.takes_items && runs_on_host) called.gathers = gathers_of(handler);
       if (handler.takes_items && !runs_on_host && handler.info->items_max > 1)
@@ -77,6 +78,7 @@ class HandlerSteps {
         if (port.raw.flags & MR_PORT_FORWARDS) plan_.outputs[output].forwards = like;
         if (port.raw.flags & MR_PORT_IN_PLACE) plan_.outputs[output].in_place = like;
         plan_.outputs[output].connected = handler.edge_counts[handler.output_port[o]] > 0;
+        plan_.outputs[output].lasting = port.raw.flags & MR_PORT_LASTING;
       }
       if (enqueues && (handler.info->traits & MR_TRAIT_FINISH)) add_finish(handler);
       describe(h);

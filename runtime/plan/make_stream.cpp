@@ -60,6 +60,7 @@ void check_memory(const graph::Handler& declared, const plugin::Instance& instan
   };
   check("state", memory.state, step.state_bytes());
   if (enqueues) check("scratch memory", memory.scratch, step.scratch_bytes());
+  if (enqueues) check("device memory of its own", memory.device, step.taken_bytes());
 }
 
 // A handler of the stream on its way from being made to being known.

@@ -25,6 +25,8 @@ struct Output {
   int32_t forwards = -1;   // step input whose buffer it may repeat
   int32_t in_place = -1;   // step input whose buffer it is written over
   bool owns = true;        // has a ring of its own
+  bool lasting = false;    // a handler's value counts until its successor comes (3.7)
+  bool kept = false;       // such a value's copy on a device: the copy step chooses between two blocks by itself
   bool connected = false;
 };
 
@@ -37,8 +39,14 @@ struct Ring {
   uint64_t capacity = 0;
   bool pinned = false;
   bool dense = false; // in a group's pace: the items of a firing may lie side by side, over the room of all its blocks
+  bool lasting = false;  // its values count until their successors: a block of the host has pages while it is in use
   uint32_t pack = kNone; // rings of one pack and domain lie block beside block, so that one copy moves all of a tick
   std::vector<std::string> reasons; // "3 in flight", "1 held by latest", …: the annotated sum
 };
+
+// A value this large fits into no memory: a host has 47 bits of addresses. Sums over all rings stay within 64 bits.
+inline constexpr uint64_t kBytesMax = uint64_t{1} << 47;
+// The most bytes that a value of this format needs after its mr_value, saturated at kBytesMax; UINT64_MAX if unknown.
+uint64_t capacity_of(const mr_format& format);
 
 } // namespace millrace::plan

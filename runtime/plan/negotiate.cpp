@@ -305,7 +305,7 @@ class Negotiation {
     const auto& port = target.info->ports[target.input_port[edge.target_input]];
     const mr_format gives = draft_.handlers[edge.source].outputs[edge.source_output];
     mr_format& gets = target.inputs[edge.target_input] = gives;
-    gets.held = 0; // concerns its source alone
+    gets.held = gets.adopted = 0; // concern its source alone
     gets.turn = MR_TURN_NONE;
     if (port.raw.accepts.kind != MR_KIND_ANY && gives.kind != port.raw.accepts.kind && gives.kind != MR_KIND_ANY)
       refuse(edge, "the two ends of an edge carry different payloads", described_kind(gives.kind), port.type_name, "",

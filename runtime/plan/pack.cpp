@@ -46,6 +46,7 @@ class PackCopies {
   // True if the bytes cost no more than the start of the copy, and their place is a function of the tick.
   bool is_small(uint32_t s) const {
     if (source_of(s).domain == target_of(s).domain) return false; // a hop has a price
+    if (target_of(s).kept) return false;                          // it is not copied on each tick
     const HopPrice& hop = hop_of(s);
     return hop.copy_us(bytes_of(s)) <= 2 * hop.latency_us && fixed_[plan_.steps[s].inputs[0].output] &&
            fixed_[plan_.steps[s].outputs[0]];

@@ -9,6 +9,7 @@
 #include "plan/machine.h"
 #include "plan/pace.h"
 #include "plan/placement.h"
+#include "plugin/handler_info.h"
 
 namespace millrace::plan {
 
@@ -209,7 +210,8 @@ class PlaceByPrice {
           Prices::Buffer buffer;
           buffer.producer = task_of_[h];
           buffer.share = share_of(h, fastest);
-          buffer.bytes = static_cast<double>(copied_bytes(handler.outputs[o]));
+          const bool is_lasting = handler.info->ports[handler.output_port[o]].raw.flags & MR_PORT_LASTING;
+          buffer.bytes = is_lasting ? 0 : static_cast<double>(copied_bytes(handler.outputs[o])); // once, not a tick
           for (const DraftEdge* edge : edges[h])
             if (edge->source_output == o) buffer.readers.push_back(task_of_[edge->target]);
           if (buffer.readers.empty()) continue;

@@ -261,6 +261,7 @@ std::string PlanWords::crossing_words(const CrossingPlan& crossing) const {
 std::string PlanWords::reason_words(const Ring& ring) {
   std::string reasons;
   for (const std::string& reason : ring.reasons) reasons += (reasons.empty() ? "" : " + ") + reason;
+  if (ring.lasting && ring.dynamic) reasons += "; each takes memory while it is in use";
   return reasons + (ring.pinned ? "; pinned" : "");
 }
 

@@ -337,6 +337,7 @@ class Printer {
         line(fmt::format("    {:<{}}  {}", name(folded), width, words));
       }
       memory_of_bodies(domain, width, "what it works in", &Step::scratch_bytes);
+      memory_of_bodies(domain, width, "what it takes by itself", &Step::taken_bytes);
       memory_of_bodies(domain, width, "its state", &Step::state_bytes);
     }
   }

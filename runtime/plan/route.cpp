@@ -59,6 +59,21 @@ class Router {
            output.format.kind == MR_KIND_RECORDS && capturable(plan_, reader);
   }
 
+  // True if a copy in that domain serves until the next value comes, and is not made for each tick (semantics.md 3.7):
+  // the value is a lasting one, is read by `latest`, and nobody there holds it beyond its tick.
+  bool keeps_copy(uint32_t output, uint32_t domain) const {
+    const Step& resolve = plan_.steps[plan_.outputs[output].step];
+    if (plan_.in_host_memory(domain) || !resolve.is<ResolveStep>() || plan_.paces[resolve.pace].kind == PaceKind::batch)
+      return false;
+    const Output& origin = plan_.outputs[plan_.outputs[output].origin];
+    if (plan_.channels[resolve.channel()].kind != ChannelKind::latest || !origin.lasting) return false;
+    return std::none_of(plan_.steps.begin(), plan_.steps.end(), [&](const Step& step) {
+      return step.domain == domain && std::any_of(step.inputs.begin(), step.inputs.end(), [&](const StepInput& input) {
+               return input.output == output && (input.keeps > 0 || input.delay > 0 || input.repeat_last);
+             });
+    });
+  }
+
   // A gate whose ticks leave for another node: a link sends bytes of the host.
   bool is_departure(const Step& step) const {
     return step.is<GateStep>() && plan_.channels[step.channel()].to == kNone;
@@ -194,6 +209,7 @@ class Router {
     made.format = source.format;
     made.domain = domain;
     made.connected = true;
+    made.kept = keeps_copy(output, domain);
     plan_.outputs.push_back(made);
     replicas_[{output, domain}] = replica_output;
     record_reader(s, reader, edge);
@@ -218,12 +234,13 @@ class Router {
       shown.route = {plan_.domains[from.domain].name, plan_.domains[to.domain].name};
       shown.bytes = copied_bytes(from.format);
       const Hop* const hop = find_hop(draft_, from.domain, to.domain);
-      shown.predicted_us = hop ? hop->price.copy_us(static_cast<double>(shown.bytes)) : kWithinUs;
-      shown.guessed = !hop || !hop->measured;
+      shown.predicted_us = to.kept ? 0 : hop ? hop->price.copy_us(static_cast<double>(shown.bytes)) : kWithinUs;
+      shown.guessed = !to.kept && (!hop || !hop->measured);
       const std::vector<uint32_t>& fire = step.as<CopyStep>().readers;
       std::string readers;
       for (uint32_t reader : fire) readers += (readers.empty() ? "" : ", ") + plan_.steps[reader].name;
       shown.reason = "read by " + readers + " in " + plan_.domains[plan_.steps[fire.back()].domain].name;
+      if (to.kept) shown.reason += "; once for each value";
       plan_.transfers.push_back(shown);
     }
   }

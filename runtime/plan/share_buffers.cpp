@@ -109,6 +109,8 @@ class ShareBuffers {
     }
     const uint32_t buffer = buffer_of(input.output);
     if (input.delay > 0) return refuse(o, "it reads an earlier tick");
+    if (plan_.outputs[buffer].lasting || plan_.outputs[buffer].kept)
+      return refuse(o, "the value counts on later ticks, too");
     if (plan_.outputs[buffer].format.held > 0)
       return refuse(o, plan_.steps[plan_.outputs[buffer].step].name + " still reads the picture that it gave");
     if (plan_.outputs[input.output].domain != output.domain) return refuse(o, "the buffer is elsewhere");

@@ -18,6 +18,7 @@ struct HandlerStep {
   uint32_t owes = 0;          // ticks of its pace for which it may owe a firing: its pending ones and its gap
   bool on_value = false;      // reads a queue and requires nothing: fires if an input that `calls` has a value
   uint64_t scratch_bytes = 0; // that its GPU body works in; on the host, that its CPU body takes by itself
+  uint64_t taken_bytes = 0;   // that its GPU body takes from its device by itself
   uint64_t state_bytes = 0;   // that the run keeps for it
   // By input, if the handler takes several items a call: the bytes into which the rows of a dense input are gathered.
   std::vector<uint64_t> gathers;
@@ -131,6 +132,7 @@ struct Step {
     return give ? give->owes : called() ? called()->owes : 0;
   }
   uint64_t scratch_bytes() const { return called() ? called()->scratch_bytes : 0; }
+  uint64_t taken_bytes() const { return called() ? called()->taken_bytes : 0; }
   uint64_t state_bytes() const { return called() ? called()->state_bytes : 0; }
   uint32_t settled_level() const { return level + owes(); } // when the last result that it may owe is there
   uint32_t channel() const;                                 // for a gate, entry, post or resolve; else kNone

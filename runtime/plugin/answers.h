@@ -15,6 +15,7 @@ struct BodyMemory {
   uint64_t scratch = 0; // device memory that its GPU body works in
   uint64_t host = 0;    // host memory that its CPU body takes from the system by itself
   uint64_t state = 0;   // kept for it by the runtime, in the memory of the body that runs
+  uint64_t device = 0;  // device memory that its GPU body takes by itself
   friend bool operator==(const BodyMemory&, const BodyMemory&) = default;
 };
 

@@ -207,6 +207,9 @@ void check_port(const mr_declaration& declared, uint32_t index, const Subject& s
                   who + " is idle_without, and not optional");
   subject.require(!(port.flags & MR_PORT_NEWEST) || (input && !(port.flags & MR_PORT_MANY)),
                   who + " takes the newest value: an input can, that is no list");
+  subject.require(!(port.flags & MR_PORT_LASTING) ||
+                      (!input && !(port.flags & (MR_PORT_FORWARDS | MR_PORT_IN_PLACE | MR_PORT_REPEATS))),
+                  who + " is lasting: an output can be, that does not share an input's buffer");
   const uint32_t relations = port.flags & (MR_PORT_FORWARDS | MR_PORT_IN_PLACE);
   if (input) {
     subject.require(relations == 0 && port.like < 0, who + " is related to another port: only outputs can be");

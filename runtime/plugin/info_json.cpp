@@ -45,6 +45,7 @@ void each_field(Format& f, const Each& each) {
   each("aspect_den", f.aspect_den);
   each("turn", f.turn);
   each("held", f.held);
+  each("adopted", f.adopted);
   each("dtypes", f.dtypes);
   each("ranks", f.ranks);
 }

@@ -79,7 +79,8 @@ class Instance final : public Answers {
   const std::string& name() const { return name_; }
   void* self() const { return self_; }
   BodyMemory memory() const override {
-    return {declaration_->scratch_bytes, uint64_t{declaration_->host_mib} << 20, declaration_->state_bytes};
+    return {declaration_->scratch_bytes, uint64_t{declaration_->host_mib} << 20, declaration_->state_bytes,
+            uint64_t{declaration_->device_mib} << 20};
   }
   // The sentence of the last failure. mr_host.fail sets it, which a thread of the handler's own may call.
   std::string error() const override;

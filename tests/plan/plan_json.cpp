@@ -133,12 +133,13 @@ MR_FIELDS(GroupPlan, name, set, clock, entry, deal, handlers, gives, items_max, 
           budget_ns, drop_late, of_rows, curve_ns)
 MR_FIELDS(Segment, pace, domain, lane, lanes, home, pinned, blocking, heavy, thread, steps)
 MR_FIELDS(Region, domain, slots, steps)
-MR_FIELDS(Output, step, port, name, domain, format, origin, pack, ring, retain, forwards, in_place, owns, connected)
-MR_FIELDS(Ring, output, domain, length, dynamic, capacity, pinned, dense, pack, reasons)
+MR_FIELDS(Output, step, port, name, domain, format, origin, pack, ring, retain, forwards, in_place, owns, lasting, kept,
+          connected)
+MR_FIELDS(Ring, output, domain, length, dynamic, capacity, pinned, dense, lasting, pack, reasons)
 MR_FIELDS(StepInput, output, delay, edge, required, idle_without, initial_empty, repeat_last, keeps, calls)
-MR_FIELDS(HandlerStep, handler, owes, on_value, scratch_bytes, state_bytes, gathers)
+MR_FIELDS(HandlerStep, handler, owes, on_value, scratch_bytes, taken_bytes, state_bytes, gathers)
 static_assert(sizeof(SourceStep) == sizeof(HandlerStep));
-NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(SourceStep, handler, owes, on_value, scratch_bytes, state_bytes,
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(SourceStep, handler, owes, on_value, scratch_bytes, taken_bytes, state_bytes,
                                    gathers) // derived: as its base
 MR_FIELDS(FinishStep, body)
 MR_FIELDS(CopyStep, readers, members, presumed)

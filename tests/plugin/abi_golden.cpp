@@ -101,6 +101,7 @@ std::string format_layout() {
   FIELD(mr_format, aspect_den);
   FIELD(mr_format, turn);
   FIELD(mr_format, held);
+  FIELD(mr_format, adopted);
   FIELD(mr_format, dtypes);
   FIELD(mr_format, ranks);
   FIELD(mr_format, records);
@@ -179,6 +180,7 @@ std::string declaration_layout() {
   FIELD(mr_declaration, items_max);
   FIELD(mr_declaration, host_mib);
   FIELD(mr_declaration, state_bytes);
+  FIELD(mr_declaration, device_mib);
   return text;
 }
 
@@ -437,6 +439,7 @@ std::string other_constants() {
   CONSTANT(MR_PORT_DENSE);
   CONSTANT(MR_PORT_IDLE_WITHOUT);
   CONSTANT(MR_PORT_NEWEST);
+  CONSTANT(MR_PORT_LASTING);
   CONSTANT(MR_ROLE_NONE);
   CONSTANT(MR_ROLE_PIXELS);
   CONSTANT(MR_ROLE_MATRIX);

@@ -182,6 +182,18 @@ void SimDevice::copy(Stream& stream, std::byte* target, const std::byte* source,
   submit(stream, std::move(command));
 }
 
+void SimDevice::copy_pageable(Stream& stream, std::byte* target, const std::byte* source, uint64_t bytes) {
+  const End to = find_end(target, bytes);
+  if (!to.on_device || to.peer || find_end(source, bytes).on_device)
+    return poison(DeviceError::invalid,
+                  domain() + ": a copy from pageable memory leads from the host to this device, not to " +
+                      bytes_at(bytes, target));
+  Command command{Copy{to.address, source, std::min(bytes, options_.bytes_moved_max)}, Engine::copy_in, Injected::none,
+                  0};
+  command.cost_ns = copy_cost_ns(bytes, options_.latency_ns, options_.bandwidth_up);
+  submit(stream, std::move(command));
+}
+
 int64_t SimDevice::slowed_ns(int64_t cost_ns, uint32_t others) const {
   return std::llround(static_cast<double>(cost_ns) * (1 + others * options_.contention));
 }

@@ -34,6 +34,7 @@ class SimDevice : public Device, public Enqueuing {
   Stream* create_stream(StreamKind kind) override;
   void run(Stream& stream, const Work& work) override;
   void copy(Stream& stream, std::byte* target, const std::byte* source, uint64_t bytes) override;
+  void copy_pageable(Stream& stream, std::byte* target, const std::byte* source, uint64_t bytes) override;
   bool has_room(const Stream& stream) const override;
   void clear(Stream& stream, std::byte* target, uint64_t bytes) override;
   void wait(Stream& stream, const Fence& fence) override;

@@ -32,7 +32,7 @@
 extern "C" {
 #endif
 
-#define MR_ABI_VERSION 13u
+#define MR_ABI_VERSION 14u
 #define MR_PLUGIN_SYMBOL "millrace_plugin"
 #define MR_EXPORT __attribute__((visibility("default")))
 
@@ -223,6 +223,7 @@ typedef struct mr_format {
   uint32_t aspect_num, aspect_den; /* image: as in mr_image */
   uint32_t turn;                   /* image of a source: the MR_TURN_* that makes it upright, which a step applies */
   uint32_t held;                   /* output: how many blocks the handler may hold (mr_host.borrow) */
+  uint32_t adopted;                /* output: 1: it gives values by mr_host.adopt alone, whose blocks have no bytes */
   /* The sets are for ports. A settled format has its element type in dtype_* and its dimensions in rank. */
   uint32_t dtypes;               /* tensor: set of the MR_DTYPES_* that are accepted; 0: any */
   uint32_t ranks;                /* tensor: 1 << rank for each rank that is accepted; 0: any */
@@ -269,7 +270,10 @@ enum {
   MR_PORT_IDLE_WITHOUT = 128u,
   /* input: an edge for which the pipeline gives no policy is a queue of depth 1 that drops the oldest value, so that
    * the reader gets the newest one and holds nobody up. */
-  MR_PORT_NEWEST = 256u
+  MR_PORT_NEWEST = 256u,
+  /* output: a value counts until its successor comes, which is seldom, or for the whole run. A device that reads it by
+   * `latest` gets each value once, and has room for one value and its successor. */
+  MR_PORT_LASTING = 512u
 };
 
 typedef struct mr_port {
@@ -384,6 +388,9 @@ typedef struct mr_declaration {
    * They are zero before the first tick, after each call of reset, and when the handler starts again. Not 0 here if
    * configure may set more than 0. */
   uint64_t state_bytes;
+  /* MiB of the device's memory that the GPU body takes by itself, such as a texture or what a library works in;
+   * configure may set this. The plan counts them. */
+  uint32_t device_mib;
 } mr_declaration;
 
 /* ---- a tick as a handler sees it -------------------------------------------------------------------------- */

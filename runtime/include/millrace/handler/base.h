@@ -170,10 +170,9 @@ class Handler {
 
   // Bytes of host memory that the CPU body takes from the system by itself, for example through a library. The plan
   // counts them, in whole MiB, and gives nothing. Call it in the constructor or in configure().
-  void takes_host_memory(uint64_t bytes) {
-    constexpr uint64_t kMiB = 1 << 20;
-    declaration_.host_mib = static_cast<uint32_t>(std::min<uint64_t>(bytes / kMiB + (bytes % kMiB > 0), UINT32_MAX));
-  }
+  void takes_host_memory(uint64_t bytes) { declaration_.host_mib = whole_mib(bytes); }
+  // The same for bytes of the device's memory that the GPU body takes, such as a texture or what a library works in.
+  void takes_device_memory(uint64_t bytes) { declaration_.device_mib = whole_mib(bytes); }
 
   // Services of the runtime.
 
@@ -219,6 +218,10 @@ class Handler {
   void fail(const std::string& sentence) const { host_->fail(context_, sentence.c_str()); }
 
  private:
+  static uint32_t whole_mib(uint64_t bytes) {
+    constexpr uint64_t kMiB = 1 << 20;
+    return static_cast<uint32_t>(std::min<uint64_t>(bytes / kMiB + (bytes % kMiB > 0), UINT32_MAX));
+  }
   template <class>
   friend class Input;
   template <class>

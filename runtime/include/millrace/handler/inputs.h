@@ -18,6 +18,7 @@ inline void apply(PortData& p, Dense) { p.port.flags |= MR_PORT_DENSE; }
 inline void apply(PortData& p, Optional) { p.port.flags |= MR_PORT_OPTIONAL; }
 inline void apply(PortData& p, IdleWithout) { p.port.flags |= MR_PORT_IDLE_WITHOUT; }
 inline void apply(PortData& p, Newest) { p.port.flags |= MR_PORT_NEWEST; }
+inline void apply(PortData& p, Lasting) { p.port.flags |= MR_PORT_LASTING; }
 inline void apply(PortData& p, OnCpu) { p.port.memory = MR_MEMORY_CPU; }
 inline void apply(PortData& p, OnGpu) { p.port.memory = MR_MEMORY_GPU; }
 inline void apply(PortData& p, Keeps k) { p.port.keeps = k.count; }

@@ -34,6 +34,12 @@ inline constexpr IdleWithout idle_without{};
 struct Newest {};
 inline constexpr Newest newest{};
 
+// The output's values count until a successor comes, which is seldom, or for the whole run: a volume, a table, a
+// network's weights. Readers take it by `latest`. A device gets each value once, and has room for one and its
+// successor.
+struct Lasting {};
+inline constexpr Lasting lasting{};
+
 // The parameter may change between two ticks of a run.
 struct Live {};
 inline constexpr Live live{};

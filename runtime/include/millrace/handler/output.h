@@ -140,7 +140,8 @@ class Output {
   }
   // Publishes foreign memory and returns the value, whose payload fields the caller fills. `release(context)` is called
   // once, from any thread, after the last reader. This throws, after calling `release`, if the output has a value
-  // already or if `bytes` is more than planned.
+  // already or if `bytes` is more than planned. An output whose format says `adopted` gives no other values, and its
+  // blocks take no memory.
   mr_value& adopt(Tick& tick, const void* data, uint64_t bytes, void (*release)(void*), void* context) const {
     check(tick.raw().host->adopt(&tick.raw(), first(), data, bytes, release, context));
     mr_output& output = raw(tick);

@@ -40,7 +40,8 @@ inline const mr_declaration* Handler::declare(uint32_t bodies) {
                   declaration_.scratch_bytes,
                   items_max_,
                   declaration_.host_mib,
-                  declaration_.state_bytes};
+                  declaration_.state_bytes,
+                  declaration_.device_mib};
   return &declaration_;
 }
 

@@ -1,0 +1,264 @@
+// Values that count until their successors come: their memory, their copies on devices, and what is recorded with them
+// (semantics.md 3.7).
+#include <doctest/doctest.h>
+#include <millrace/handler.h>
+
+#include <algorithm>
+#include <atomic>
+#include <utility>
+#include <vector>
+
+#include "enqueuing_handlers.h"
+#include "memory/ring.h"
+#include "plan/domain.h"
+#include "plan/memory.h"
+#include "plan/plan.h"
+#include "plan/step.h"
+#include "table_of.h"
+#include "tests/part.h"
+#include "tests/seed.h"
+
+namespace millrace::test::lasting_values {
+namespace {
+
+using namespace enqueued;
+
+constexpr int64_t kEntries = 1000, kTicks = 60;
+std::atomic<int64_t> tables_held{0}, tables_held_most{0};
+
+int64_t entry_of(int64_t table, int64_t at) { return mix(table, at); }
+
+// A table, at first and then on every `every`-th tick: in a block, or in memory of its own.
+struct Table final : Handler {
+  Input<Tensor> in{*this, "in"};
+  Output<Tensor> out{*this, "out", lasting};
+  Param<int64_t> every{*this, "each", 1, "ticks from one to the next"};
+  Param<bool> adopts{*this, "adopts", false, "in memory of its own"};
+  void configure(const Formats& formats) override {
+    formats.tensor(out, dtype_of<int64_t>(), {kEntries}).adopted = *adopts;
+  }
+  void process(Tick& tick, Cpu&) {
+    if (tick.index() % static_cast<uint64_t>(*every) != 0) return;
+    const int64_t table = number(in(tick));
+    const int64_t shape[] = {kEntries};
+    if (!*adopts) return fill(out.allocate(tick, dtype_of<int64_t>(), shape).elements<int64_t>(), table);
+    auto* const own = new std::vector<int64_t>(kEntries);
+    fill(*own, table);
+    tables_held_most = std::max<int64_t>(tables_held_most, ++tables_held);
+    const auto release = [](void* context) {
+      delete static_cast<std::vector<int64_t>*>(context);
+      --tables_held;
+    };
+    mr_value& value = out.adopt(tick, own->data(), own->size() * sizeof(int64_t), release, own);
+    value.as.tensor = layout_of_tensor(dtype_of<int64_t>(), shape);
+  }
+  static void fill(std::span<int64_t> to, int64_t table) {
+    for (size_t at = 0; at < to.size(); ++at) to[at] = entry_of(table, static_cast<int64_t>(at));
+  }
+  static mr_tensor layout_of_tensor(DType dtype, std::span<const int64_t> shape) {
+    mr_tensor layout{};
+    layout.dtype_code = dtype.code;
+    layout.dtype_bits = dtype.bits;
+    layout.dtype_lanes = dtype.lanes;
+    layout.rank = static_cast<uint32_t>(shape.size());
+    std::copy(shape.begin(), shape.end(), layout.shape);
+    layout.strides[0] = 1;
+    return layout;
+  }
+};
+
+struct LookUp final : Handler {
+  Input<Tensor> in{*this, "in"};
+  Input<Tensor> table{*this, "table"};
+  Output<Tensor> out{*this, "out", like(in)};
+  LookUp() { capturable(); }
+  static int64_t of(int64_t value, const int64_t* table) { return mix(value, table[(value * 7) % kEntries]); }
+  void process(Tick& tick, Cpu&) { *fresh(out, tick) = of(number(in(tick)), numbers(table(tick).data())); }
+  void process(Tick& tick, Cuda& cuda) {
+    queue(cuda).launch([to = fresh(out, tick), from = numbers(in(tick).data()), table = numbers(table(tick).data())] {
+      *to = of(*from, table);
+    });
+  }
+};
+
+struct Takes final : Handler { // half a MiB and a byte of the device's memory
+  Input<Tensor> in{*this, "in"};
+  Output<Tensor> out{*this, "out", like(in)};
+  Takes() { takes_device_memory((512 << 10) + 1); }
+  void process(Tick& tick, Cpu&) { *fresh(out, tick) = number(in(tick)); }
+  void process(Tick& tick, Cuda& cuda) {
+    queue(cuda).launch([to = fresh(out, tick), from = numbers(in(tick).data())] { *to = *from; });
+  }
+};
+
+struct Liar final : Handler { // says that it adopts
+  Output<Tensor> out{*this, "out", lasting};
+  Param<std::string> how{*this, "how", "adopts", "what it does"};
+  bool is_over = false;
+  void probe(Facts& facts) override { facts.tick_count(1); }
+  void configure(const Formats& formats) override { formats.tensor(out, dtype_of<int64_t>(), {1}).adopted = 1; }
+  void process(Tick& tick, Cpu&) {
+    if (std::exchange(is_over, true)) return tick.end();
+    static const int64_t numbers[2] = {1, 2};
+    const int64_t shape[] = {1};
+    if (*how == "allocates") {
+      *fresh(out, tick) = 1;
+      return;
+    }
+    const uint64_t bytes = *how == "adopts_more" ? sizeof numbers : sizeof(int64_t);
+    out.adopt(tick, numbers, bytes, nullptr, nullptr).as.tensor = Table::layout_of_tensor(dtype_of<int64_t>(), shape);
+  }
+};
+
+const mr_plugin& plugin() {
+  static const mr_handler_type* const types[] = {table_of<Index>("l.index"), table_of<Table>("l.table"),
+                                                 table_of<LookUp>("l.lookup"), table_of<Takes>("l.takes"),
+                                                 table_of<Liar>("l.liar")};
+  static const mr_plugin table = {sizeof(mr_plugin), MR_ABI_VERSION, "l", "1", types, std::size(types), 0};
+  return table;
+}
+
+Setup on(std::vector<std::string> domains) {
+  Setup setup;
+  setup.domains = std::move(domains);
+  setup.more = &plugin();
+  return setup;
+}
+
+// Two handlers at `place` that look things up in a table of the host, one after the other.
+Pipeline pipeline_at(const std::string& place, int64_t every, bool adopts, uint32_t in_flight = 3) {
+  Pipeline pipeline;
+  pipeline.clock(graph::ClockMode::free, 0, 1, in_flight);
+  pipeline.add("source", "l.index", {{"count", std::to_string(kTicks)}}).device = "cpu";
+  pipeline.add("table", "l.table", {{"each", std::to_string(every)}, {"adopts", adopts ? "true" : "false"}}).device =
+      "cpu";
+  pipeline.add("one", "l.lookup").device = place;
+  pipeline.add("two", "l.lookup").device = place;
+  pipeline.add("sink", "t.sink", {{"log", "l"}});
+  pipeline.connect("source.out", "table.in");
+  pipeline.connect("source.out", "one.in");
+  pipeline.connect("one.out", "two.in");
+  for (const char* reader : {"one.table", "two.table"})
+    pipeline.connect("table.out", reader).policy = graph::Policy::latest;
+  pipeline.connect("two.out", "sink.in");
+  return pipeline;
+}
+
+uint64_t copies_of_table(const Result& result) {
+  uint64_t copies = 0;
+  for (const TransferReport& transfer : result.report.transfers)
+    if (transfer.edge.rfind("table.out", 0) == 0) copies += transfer.count;
+  return copies;
+}
+
+const plan::Ring& ring_of(const plan::Plan& plan, const std::string& step, const std::string& domain) {
+  const auto found = std::find_if(plan.rings.begin(), plan.rings.end(), [&](const plan::Ring& ring) {
+    return plan.steps[plan.outputs[ring.output].step].name == step && plan.domains[ring.domain].name == domain;
+  });
+  REQUIRE(found != plan.rings.end());
+  return *found;
+}
+
+TEST_CASE("3.7: a device gets each lasting value once, in one of two blocks, and ticks read it as on the host") {
+  for (const bool adopts : {false, true}) {
+    for (const int64_t every : {1000, 20, 7, 1}) {
+      const std::vector<Seen> host = seen_by(pipeline_at("cpu", every, adopts), on({"cpu"}), "l");
+      REQUIRE(host.size() == kTicks);
+      for (const std::string place : {"cuda:0", "sim:0"}) {
+        CAPTURE(place);
+        CAPTURE(every);
+        CAPTURE(adopts);
+        Compiled compiled(pipeline_at(place, every, adopts), on({"cpu", place}));
+        const plan::Ring& copied = ring_of(compiled.plan(), "copy latest table.out.out → " + place, place);
+        CHECK(copied.length == 2);
+        CHECK(copied.capacity == kEntries * sizeof(int64_t));
+        CHECK(ring_of(compiled.plan(), "table", "cpu").capacity == (adopts ? 0 : copied.capacity));
+        const Ran ran = compiled.run();
+        REQUIRE_MESSAGE(ran.ok, ran.error.what);
+        CHECK(ran.seen("l") == host);
+        CHECK(copies_of_table(ran) == static_cast<uint64_t>((kTicks + every - 1) / every));
+      }
+    }
+  }
+  CHECK(tables_held == 0);
+}
+
+TEST_CASE("3.7: what reads a lasting value is captured, and recorded anew when a successor comes") {
+  for (const int64_t every : {1000, 20, 1}) {
+    CAPTURE(every);
+    Compiled compiled(pipeline_at("cuda:0", every, true), on({"cpu", "cuda:0"}));
+    const Ran ran = compiled.run();
+    REQUIRE_MESSAGE(ran.ok, ran.error.what);
+    REQUIRE(ran.report.regions.size() == 1);
+    CHECK(ran.report.regions[0].handlers == std::vector<std::string>{"one", "two"});
+    CHECK(ran.report.regions[0].launches == kTicks);
+    CHECK(ran.report.regions[0].one_by_one == 0);
+  }
+}
+
+TEST_CASE("3.7: with any number of ticks in flight, and devices that are as late as they may be, nothing is mixed up") {
+  const uint64_t base = random_seed();
+  for (uint64_t n = 0; n < static_cast<uint64_t>(part_of(40)); ++n) {
+    const uint64_t seed = base + n;
+    CAPTURE(seed);
+    const int64_t every = 1 + static_cast<int64_t>(seed % 5);
+    const auto in_flight = static_cast<uint32_t>(1 + seed % 4);
+    const std::string place = n % 2 ? "cuda:0" : "sim:0";
+    Setup setup = on({"cpu", place});
+    setup.seed = seed;
+    setup.adversarial = n % 4 == 0;
+    setup.workers = 1 + static_cast<uint32_t>(n % 3);
+    if (n % 8 == 1) setup.gpu_faults.fail_record = 1; // on streams
+    REQUIRE(seen_by(pipeline_at(place, every, n % 3 == 0, in_flight), setup, "l") ==
+            seen_by(pipeline_at("cpu", every, false), on({"cpu"}), "l"));
+  }
+  CHECK(tables_held == 0);
+}
+
+TEST_CASE("3.7: of values that a handler brings, the run holds those that somebody reads, and one that waits") {
+  tables_held_most = 0;
+  constexpr uint32_t kInFlight = 1;
+  REQUIRE(run(pipeline_at("cpu", 1, true, kInFlight), on({"cpu"})).ok);
+  CHECK(tables_held == 0);
+  CHECK(tables_held_most <= 4); // being made, in the channel, and read by a tick: far from one a tick
+}
+
+TEST_CASE("3.7: an output whose values are adopted gives no others, and no larger ones") {
+  const auto error_of = [](const std::string& how) {
+    Pipeline pipeline("l.liar name=source how=" + how + " ! t.sink log=l");
+    return run(std::move(pipeline), on({"cpu"})).error.what;
+  };
+  CHECK(error_of("adopts").empty());
+  CHECK(error_of("allocates").find("the output out was said to give adopted memory alone") != std::string::npos);
+  CHECK(error_of("adopts_more").find("asks for 16 bytes where 8 were planned") != std::string::npos);
+}
+
+TEST_CASE("3.7: the plan counts memory of the host for a lasting value and its successor") {
+  for (const bool adopts : {false, true}) {
+    const Compiled compiled(pipeline_at("cpu", 1, adopts), on({"cpu"}));
+    CHECK(compiled.text().find("each takes memory while it is in use") != std::string::npos);
+    const plan::Ring& ring = ring_of(compiled.plan(), "table", "cpu");
+    CHECK(ring.length > 2);
+    uint64_t others = 0;
+    for (const plan::Ring& other : compiled.plan().rings)
+      if (other.output != ring.output) others += other.length * memory::block_bytes(other.capacity);
+    CHECK(compiled.plan().memory.at("cpu") == others + 2 * memory::block_bytes(ring.capacity));
+  }
+}
+
+TEST_CASE("3.7: memory that a GPU body takes by itself is in the plan's sum") {
+  const auto make = [](const std::string& place) {
+    Pipeline pipeline("l.index name=source count=2 ! l.takes name=takes ! t.sink log=l");
+    pipeline.graph.handlers[0].device = "cpu";
+    pipeline.graph.handlers[1].device = place;
+    return pipeline;
+  };
+  const Compiled device(make("cuda:0"), on({"cpu", "cuda:0"}));
+  CHECK(device.text().find("1.0 MiB: what it takes by itself") != std::string::npos);
+  CHECK(device.plan().memory.at("cuda:0") > 1 << 20);
+  const Compiled host(make("cpu"), on({"cpu", "cuda:0"}));
+  CHECK(host.text().find("what it takes by itself") == std::string::npos);
+}
+
+} // namespace
+} // namespace millrace::test::lasting_values
