@@ -1,5 +1,8 @@
 // view.remote: shows pictures in browsers.
 #include <algorithm>
+#include <cstring>
+#include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -23,6 +26,11 @@ A picture that is like the one before is not sent again.
 
 Pictures go as H.264 where the browser decodes it, which it does for pages by https or from its own
 machine, else as JPEG. view.events of the same `view` gives what the person does.
+
+Handlers that can be steered offer `controls`: the page shows them in a panel, and what is chosen there
+comes as `look` and `dims` of view.events. Each list replaces the one before; they are read with
+`policy: latest`, so that none is lost with a picture that is dropped. A value that a control does not
+allow is refused, and the page is told which one counts.
 
     test.pattern width=640 height=480 fps=30 ! view.remote
 )"[1];
@@ -64,6 +72,7 @@ class ViewRemote final : public Handler {
     Viewer& viewer = share<Viewer>(*name_);
     viewer.begin(std::move(options));
     told_ = viewer.counts();
+    offered_.reset();
     path_ = "view/" + *name_;
     site_ = {};
     site_.size = sizeof site_;
@@ -89,6 +98,7 @@ class ViewRemote final : public Handler {
 
   void process(Tick& tick, Cpu&) {
     viewer_->change(settings());
+    if (controls_.present(tick)) offer(controls_(tick));
     viewer_->show({codec::picture_of(picture_(tick)), tick.media_time_ns()});
     if (now_ns() - counted_ns_ < kCountEveryNs) return;
     counted_ns_ = now_ns();
@@ -113,6 +123,14 @@ class ViewRemote final : public Handler {
     settings.fps = *fps_;
     settings.threads = std::max<int64_t>(1, *threads_);
     return settings;
+  }
+
+  void offer(std::span<const ViewControl> controls) {
+    const bool is_known = offered_ && offered_->size() == controls.size() &&
+                          std::memcmp(offered_->data(), controls.data(), controls.size_bytes()) == 0;
+    if (is_known) return;
+    offered_.emplace(controls.begin(), controls.end());
+    for (const std::string& sentence : viewer_->offer(controls)) log(MR_LOG_WARNING, sentence);
   }
 
   // Adds what has happened since the last time to the report.
@@ -143,6 +161,8 @@ class ViewRemote final : public Handler {
       keeps(1),
       square_pixels,
       help("what is shown")};
+  Input<Records<ViewControl>> controls_{
+      *this, "controls", optional, on_cpu, count_max(kControlsMax), help("for the page's panel")};
   Param<std::string> name_{*this, "view", "main", "the viewer's name: its page is /view/NAME/", owns("viewer")};
   Param<std::string> listen_{*this, "listen", "",
                              "HOST:PORT of the page; empty: a free port of this machine's loopback, or that of --web"};
@@ -165,6 +185,7 @@ class ViewRemote final : public Handler {
   std::string path_;
   mr_site site_{};
   Viewer* viewer_ = nullptr; // from start to stop
+  std::optional<std::vector<ViewControl>> offered_;
   ViewerCounts told_;
   int64_t counted_ns_ = 0;
 };

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstring>
 
 namespace millrace::viewer {
 
@@ -68,19 +69,43 @@ void ViewState::apply(const CameraChange& change) {
   }
 }
 
-void ViewState::apply(const LookChange& change) {
-  look_changed = true;
-  if (change.has_low) look.low = change.look.low;
-  if (change.has_high) look.high = change.look.high;
-  if (change.has_gamma) look.gamma = change.look.gamma;
-  if (change.has_opacity) look.opacity = change.look.opacity;
+void ViewState::choose(const ViewChoice& choice) {
+  const auto differ = [](const auto& one, const auto& other) { return std::memcmp(&one, &other, sizeof one) != 0; };
+  look_changed = look_changed || differ(chosen.look, choice.look);
+  dims_changed = dims_changed || differ(chosen.dims, choice.dims);
+  chosen = choice;
 }
 
-void ViewState::apply(const DimsChange& change) {
-  dims_changed = true;
-  if (change.axis >= 0) dims.steps[change.axis] = change.step;
-  if (change.shown > 0) dims.shown = change.shown;
-  if (change.level >= 0) dims.level = change.level;
+void ViewChoice::apply(const LookChange& change) {
+  if (change.resets) *this = ViewChoice{ViewLook(), dims};
+  const auto set = [](float& value, bool& is_chosen, const std::optional<float>& to) {
+    if (to) value = *to, is_chosen = true;
+  };
+  set(look.low, has_contrast, change.low);
+  set(look.high, has_contrast, change.high);
+  set(look.gamma, has_gamma, change.gamma);
+  set(look.opacity, has_opacity, change.opacity);
+  look.iso = change.iso.value_or(look.iso);
+  for (size_t axis = 0; axis < change.crop.size(); ++axis) {
+    if (!change.crop[axis]) continue;
+    look.crop_low[axis] = (*change.crop[axis])[0];
+    look.crop_high[axis] = (*change.crop[axis])[1];
+    has_crop[axis] = true;
+  }
+  const auto set_name = [](uint8_t(&name)[16], const std::optional<std::string>& to) {
+    if (!to) return;
+    std::fill(std::begin(name), std::end(name), uint8_t{0});
+    std::copy(to->begin(), to->end(), name);
+  };
+  set_name(look.mode, change.mode);
+  set_name(look.map, change.map);
+}
+
+void ViewChoice::apply(const DimsChange& change, size_t axis) {
+  dims.axis = change.axis.value_or(dims.axis);
+  if (change.step) dims.steps[change.step_axis ? static_cast<size_t>(*change.step_axis) : axis] = *change.step;
+  dims.shown = change.shown.value_or(dims.shown);
+  dims.level = change.level.value_or(dims.level);
 }
 
 } // namespace millrace::viewer

@@ -15,6 +15,18 @@ namespace {
 constexpr int64_t kSecondNs = 1'000'000'000;
 constexpr size_t kKeysMax = 64; // more than hands hold
 
+// It may quote what is no text.
+std::string text_of(const ordered_json& message) {
+  return message.dump(-1, ' ', false, ordered_json::error_handler_t::replace);
+}
+
+// The number of a wish that the page wants answered; 0: none.
+uint32_t wish_of(const Message& message) {
+  if (const auto* const look = std::get_if<LookChange>(&message)) return look->seq;
+  if (const auto* const dims = std::get_if<DimsChange>(&message)) return dims->seq;
+  return 0;
+}
+
 } // namespace
 
 void Viewer::begin(ViewerOptions options) {
@@ -27,6 +39,19 @@ void Viewer::end() {
   broadcast_.end();
   const std::lock_guard lock(mutex_);
   pages_.clear();
+  controls_.clear();
+}
+
+std::vector<std::string> Viewer::offer(std::span<const ViewControl> controls) {
+  const std::lock_guard lock(mutex_);
+  std::vector<std::string> left_out = controls_.offer(controls);
+  const std::string text = controls_text();
+  for (const auto& [number, page] : pages_) say(page, text);
+  return left_out;
+}
+
+std::string Viewer::controls_text() const {
+  return text_of({{"type", "controls"}, {"controls", controls_.description(state_.chosen)}});
 }
 
 int64_t Viewer::now_ns() const {
@@ -68,6 +93,7 @@ void Viewer::open(mr_peer* peer) {
                          {"width", width},
                          {"height", height}}
                 .dump());
+  if (!controls_.empty()) say(page, controls_text());
 }
 
 void Viewer::close(mr_peer* peer) {
@@ -114,9 +140,7 @@ void Viewer::take(mr_peer* peer, std::string_view message, bool is_text) {
     read(found->second, message, is_text);
   } catch (const Rubbish& rubbish) {
     ++counts_.cut_off;
-    const ordered_json error = {{"type", "error"}, {"message", rubbish.what()}};
-    say(found->second,
-        error.dump(-1, ' ', false, ordered_json::error_handler_t::replace)); // it may quote what is no text
+    say(found->second, text_of({{"type", "error"}, {"message", rubbish.what()}}));
     peer->end(peer, kCloseRubbish, rubbish.what());
     forget(found);
   }
@@ -146,16 +170,43 @@ void Viewer::read(Page& page, std::string_view message, bool is_text) {
     if (page.peer->steers) lease_.take(page.peer->number, now_ns());
     return page.peer->steers ? tell_control() : void(may_steer(page));
   }
-  if (!may_steer(page)) return;
+  const uint32_t wish = wish_of(read);
+  if (!may_steer(page, wish)) return;
+  ViewChoice choice = state_.chosen;
   if (const ViewEvent* const event = std::get_if<ViewEvent>(&read)) {
     take_event(page, *event);
   } else if (const CameraChange* const camera = std::get_if<CameraChange>(&read)) {
     state_.apply(*camera);
   } else if (const LookChange* const look = std::get_if<LookChange>(&read)) {
-    state_.apply(*look);
+    choice.apply(*look);
+    choose(page, choice, wish);
   } else {
-    state_.apply(std::get<DimsChange>(read));
+    choice.apply(std::get<DimsChange>(read), controls_.axis(state_.chosen));
+    choose(page, choice, wish);
   }
+}
+
+void Viewer::choose(Page& page, const ViewChoice& choice, uint32_t wish) {
+  if (const std::string why = controls_.why_refused(state_.chosen, choice); !why.empty()) {
+    ++counts_.refused_input;
+    return refuse(page, wish, why);
+  }
+  state_.choose(choice);
+  const ordered_json values = controls_.values(choice);
+  if (wish) say(page, text_of({{"type", "ack"}, {"seq", wish}, {"values", values}}));
+  if (controls_.empty()) return;
+  const std::string text = text_of({{"type", "values"}, {"values", values}});
+  for (const auto& [number, other] : pages_)
+    if (&other != &page) say(other, text);
+}
+
+void Viewer::refuse(const Page& page, uint32_t wish, const std::string& why) {
+  ordered_json refused = {{"type", "refused"}, {"control", lease_.holder(now_ns())}, {"message", why}};
+  if (wish) {
+    refused["seq"] = wish;
+    refused["values"] = controls_.values(state_.chosen);
+  }
+  say(page, text_of(refused));
 }
 
 void Viewer::take_event(Page& page, const ViewEvent& event) {
@@ -191,19 +242,16 @@ void Viewer::start(Page& page, const Start& start) {
 }
 
 // Input counts if the page has control, or can take it because nobody has.
-bool Viewer::may_steer(Page& page) {
+bool Viewer::may_steer(Page& page, uint32_t wish) {
   const int64_t now = now_ns();
   if (page.peer->steers && lease_.renew(page.peer->number, now)) {
     tell_control();
     return true;
   }
   ++counts_.refused_input;
-  const uint64_t holder = lease_.holder(now);
-  say(page, ordered_json{{"type", "refused"},
-                         {"control", holder},
-                         {"message", page.peer->steers ? "page " + std::to_string(holder) + " has control"
-                                                       : "this link lets a page watch, and not steer"}}
-                .dump());
+  refuse(page, wish,
+         page.peer->steers ? "page " + std::to_string(lease_.holder(now)) + " has control"
+                           : "this link lets a page watch, and not steer");
   return false;
 }
 
@@ -222,8 +270,8 @@ Happened Viewer::take(int64_t media_ns, bool from_the_start) {
   state_.events.clear();
   const auto changed = [&](bool& flag) { return std::exchange(flag, false) || from_the_start; };
   if (changed(state_.camera_changed)) happened.camera.push_back(state_.camera);
-  if (changed(state_.look_changed)) happened.look.push_back(state_.look);
-  if (changed(state_.dims_changed)) happened.dims.push_back(state_.dims);
+  if (changed(state_.look_changed)) happened.look.push_back(state_.chosen.look);
+  if (changed(state_.dims_changed)) happened.dims.push_back(state_.chosen.dims);
   happened.pointer_changed = changed(state_.pointer_changed);
   happened.has_pointer = state_.has_pointer;
   std::copy(std::begin(state_.pointer), std::end(state_.pointer), happened.pointer);

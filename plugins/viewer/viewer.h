@@ -9,12 +9,14 @@
 #include <map>
 #include <mutex>
 #include <set>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "millrace/abi.h"
 #include "plugins/viewer/broadcast.h"
+#include "plugins/viewer/controls.h"
 #include "plugins/viewer/lease.h"
 #include "plugins/viewer/view_state.h"
 
@@ -49,7 +51,7 @@ struct ViewerCounts {
   BroadcastCounts pictures;
   uint64_t pages = 0;         // that came
   uint64_t cut_off = 0;       // that sent rubbish
-  uint64_t refused_input = 0; // messages of pages without control
+  uint64_t refused_input = 0; // messages of pages without control, and values that a control does not allow
   uint64_t events_lost = 0;   // more than view.events asked for
 };
 
@@ -61,6 +63,8 @@ class Viewer {
   void change(const codec::EncoderSettings& settings) { broadcast_.change(settings); }
   void show(const Shown& shown) { broadcast_.show(shown); }
   void forget() { broadcast_.forget(); }
+  // The controls that pages show from now on. Those that make no sense are left out, and the sentences say why.
+  std::vector<std::string> offer(std::span<const ViewControl> controls);
   ViewerCounts counts() const;
 
   // Called by view.events. `media_ns`: that of the tick on which the handlers get to know it. `from_the_start`: all
@@ -86,7 +90,11 @@ class Viewer {
   int64_t now_ns() const;
   void read(Page& page, std::string_view message, bool is_text);
   void start(Page& page, const Start& start);
-  bool may_steer(Page& page);
+  // `wish`: the number of a look or dims that the page wants answered; 0: none.
+  bool may_steer(Page& page, uint32_t wish = 0);
+  void refuse(const Page& page, uint32_t wish, const std::string& why);
+  void choose(Page& page, const ViewChoice& choice, uint32_t wish);
+  std::string controls_text() const;
   void count_message(Page& page);
   void take_event(Page& page, const ViewEvent& event);
   void forget(std::map<uint64_t, Page>::iterator page);
@@ -100,6 +108,7 @@ class Viewer {
   Lease lease_;
   uint64_t told_holder_ = 0;
   ViewState state_;
+  Controls controls_;
   ViewerCounts counts_;
   Broadcast broadcast_;
 };

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <cstring>
 #include <nlohmann/json.hpp>
+#include <optional>
 
 namespace millrace::viewer {
 
@@ -58,6 +59,43 @@ class Reader {
     const double value = number(name, least, most, otherwise);
     if (value != std::floor(value)) throw Rubbish(type_ + ": " + name + " is no whole number");
     return static_cast<int64_t>(value);
+  }
+  std::optional<float> maybe_real(const char* name, double least, double most) const {
+    return has(name) ? std::optional(real(name, least, most)) : std::nullopt;
+  }
+  std::optional<int32_t> maybe_whole(const char* name, double least, double most) const {
+    return has(name) ? std::optional(static_cast<int32_t>(whole(name, least, most))) : std::nullopt;
+  }
+  // The page's number of what it wishes; 0: it asks for no answer.
+  uint32_t wish() const { return has("seq") ? static_cast<uint32_t>(whole("seq", 1, UINT32_MAX)) : 0; }
+  bool flag(const char* name) const {
+    const auto found = object_.find(name);
+    if (found == object_.end()) return false;
+    if (!found->is_boolean()) throw Rubbish(type_ + ": " + name + " is neither true nor false");
+    return found->get<bool>();
+  }
+  // Two numbers, the lower one first.
+  std::optional<std::array<float, 2>> range(const char* name, double least, double most) const {
+    const auto found = object_.find(name);
+    if (found == object_.end()) return {};
+    const auto end = [&](size_t at) {
+      const bool is_there = found->is_array() && found->size() == 2 && (*found)[at].is_number();
+      return is_there ? (*found)[at].get<double>() : std::nan("");
+    };
+    const double low = end(0), high = end(1);
+    if (!(least <= low && low <= high && high <= most)) // also if one is no number at all
+      throw Rubbish(type_ + ": " + name + " is no pair of numbers from " + text_of(least) + " to " + text_of(most) +
+                    ", the lower one first");
+    return std::array{static_cast<float>(low), static_cast<float>(high)};
+  }
+  // A text that fits into `size` bytes with a zero at its end; "" leaves the choice to the handler.
+  std::optional<std::string> name(const char* name, size_t size) const {
+    const auto found = object_.find(name);
+    if (found == object_.end()) return {};
+    std::string given = found->is_string() ? found->get<std::string>() : std::string(size, ' ');
+    if (given.size() >= size || given.find('\0') != std::string::npos)
+      throw Rubbish(type_ + ": " + name + " is no name of at most " + std::to_string(size - 1) + " bytes");
+    return given;
   }
   std::string text(const char* name) const {
     const auto found = object_.find(name);
@@ -129,24 +167,34 @@ Message read_camera(const Reader& in) {
 }
 
 Message read_dims(const Reader& in) {
+  constexpr double kAxisMax = kAxes - 1, kLevelMax = 63;
   DimsChange change;
-  if (in.has("axis")) change.axis = static_cast<int32_t>(in.whole("axis", 0, std::size(ViewDims().steps) - 1));
-  change.step = static_cast<int32_t>(in.whole("step", -kStepMax, kStepMax));
-  if (in.has("shown")) change.shown = static_cast<int32_t>(in.whole("shown", 2, 3));
-  if (in.has("level")) change.level = static_cast<int32_t>(in.whole("level", 0, 63));
+  change.seq = in.wish();
+  const auto axis = in.maybe_whole("axis", 0, kAxisMax), step = in.maybe_whole("step", -kStepMax, kStepMax);
+  change.step = step;
+  (step ? change.step_axis : change.axis) = axis;
+  change.shown = in.maybe_whole("shown", 2, 3);
+  change.level = in.maybe_whole("level", 0, kLevelMax);
   return change;
 }
 
 Message read_look(const Reader& in) {
+  constexpr double kValueMax = kScaleMax * kScaleMax;
   LookChange change;
-  change.has_low = in.has("low");
-  change.has_high = in.has("high");
-  change.has_gamma = in.has("gamma");
-  change.has_opacity = in.has("opacity");
-  change.look.low = in.real("low", -kScaleMax * kScaleMax, kScaleMax * kScaleMax);
-  change.look.high = in.real("high", -kScaleMax * kScaleMax, kScaleMax * kScaleMax, 1);
-  change.look.gamma = in.real("gamma", 1 / kScaleMax, kScaleMax, 1);
-  change.look.opacity = in.real("opacity", 0, 1, 1);
+  change.seq = in.wish();
+  change.resets = in.flag("reset");
+  change.low = in.maybe_real("low", -kValueMax, kValueMax);
+  change.high = in.maybe_real("high", -kValueMax, kValueMax);
+  if (const auto contrast = in.range("contrast", -kValueMax, kValueMax)) {
+    change.low = (*contrast)[0];
+    change.high = (*contrast)[1];
+  }
+  change.gamma = in.maybe_real("gamma", 1 / kScaleMax, kScaleMax);
+  change.opacity = in.maybe_real("opacity", 0, 1);
+  change.iso = in.maybe_real("iso", 0, 1);
+  change.mode = in.name("mode", sizeof ViewLook().mode);
+  change.map = in.name("map", sizeof ViewLook().map);
+  change.crop = {in.range("crop_x", 0, 1), in.range("crop_y", 0, 1), in.range("crop_z", 0, 1)};
   return change;
 }
 

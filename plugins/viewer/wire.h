@@ -18,13 +18,32 @@
 //   start {codecs}                       what the page can decode, best first: "h264", "jpeg"
 //   ping {at}                            answered by pong {at, seconds}, so that the clocks can be compared
 //   event {kind, seq, x, y, …}           a ViewEvent
-//   camera {op: pan|zoom|orbit|reset, …} dims {axis, step, shown, level}   look {low, high, gamma, opacity}
+//   camera {op: pan|zoom|orbit|reset, …} moves it; the viewer keeps it within its bounds
+//   look {low, high, gamma, opacity, iso, mode, map, …}
+//        contrast, crop_x, crop_y, crop_z: [low, high]; reset: true goes back to what the handlers chose
+//   dims {axis, step, shown, level}
+//        axis alone is the one across which the slice lies, axis with step a place on that axis, and step alone a
+//        place on the axis across which it lies
 //   take                                 asks for control
+//
+// A look or dims with a `seq` is answered, with the values of all controls that are offered:
+//
+//   ack {seq, values}                    it counts
+//   refused {control, message, seq, values}  it does not: the page has no control, or a control does not allow it
+//
+// The viewer says further:
+//
+//   welcome {…}                          first, once
+//   controls {controls: [{kind, key, label, value, …}]}  those that the pipeline offers; replaces the former ones
+//   values {values: {key: value, …}}     another page has changed some
+//   control {control}                    the page that has control; 0: none
 #pragma once
 
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <iterator>
+#include <optional>
 #include <stdexcept>
 #include <string>
 #include <string_view>
@@ -38,6 +57,8 @@ namespace millrace::viewer {
 // The closing codes of a viewer's page, besides those of every page: it has sent what is no message; there is no codec
 // in which it can get pictures.
 inline constexpr uint32_t kCloseRubbish = 4003, kCloseNoCodec = 4004;
+
+inline constexpr size_t kAxes = std::size(ViewDims().steps);
 
 enum class Codec : uint8_t { h264 = 0, jpeg = 1 };
 inline constexpr std::array<std::string_view, 2> kCodecNames = {"h264", "jpeg"}; // in the order of the enum
@@ -81,14 +102,19 @@ struct CameraChange {
   float factor = 1;         // zoom
   float anchor[2] = {0, 0}; // zoom: the point of the picture that stays where it is, in pixels from its middle
 };
+// Fields without a value stay as they are. `seq`: the page's number of the wish; 0: it asks for no answer.
 struct DimsChange {
-  int32_t axis = -1, step = 0; // axis -1: none
-  int32_t shown = 0;           // 0: as it is
-  int32_t level = -1;          // -1: as it is
+  uint32_t seq = 0;
+  std::optional<int32_t> axis{};              // across which the slice lies
+  std::optional<int32_t> step{}, step_axis{}; // a place, on an axis; without one on the axis across which it lies
+  std::optional<int32_t> shown{}, level{};
 };
 struct LookChange {
-  ViewLook look{};
-  bool has_low = false, has_high = false, has_gamma = false, has_opacity = false;
+  uint32_t seq = 0;
+  bool resets = false; // all goes back before the rest is applied
+  std::optional<float> low{}, high{}, gamma{}, opacity{}, iso{};
+  std::optional<std::string> mode{}, map{};
+  std::array<std::optional<std::array<float, 2>>, 3> crop{}; // x, y, z: low, high
 };
 using Message = std::variant<Start, Ping, Take, ViewEvent, CameraChange, DimsChange, LookChange>;
 

@@ -207,7 +207,7 @@ class Viewer(unittest.TestCase):
         look = await_records("look", 2)[1]
         self.assertEqual((look["low"], look["high"], look["gamma"], look["opacity"]), (0, 1, 0.5, 1))
         page.tell(type="dims", axis=3, step=17)
-        self.assertEqual(await_records("dims", 2)[1]["steps"], [0, 0, 0, 17, 0, 0, 0, 0])
+        self.assertEqual(await_records("dims", 2)[1]["steps"], [-1, -1, -1, 17, -1, -1, -1, -1])
         view.end()
 
     def test_one_page_has_control_and_another_may_take_it_over(self):

@@ -85,15 +85,35 @@ TEST_CASE("Texts of a page are read field by field") {
   CHECK(camera.op == CameraChange::Op::zoom);
   CHECK(camera.factor == 2);
   CHECK(camera.anchor[0] == 3);
+}
+
+TEST_CASE("Wishes for look and slice have the fields that are there") {
   const auto dims = read<DimsChange>(R"({"type": "dims", "axis": 2, "step": -5})");
-  CHECK(dims.axis == 2);
+  CHECK(dims.seq == 0);
   CHECK(dims.step == -5);
-  CHECK(dims.shown == 0);
-  CHECK(dims.level == -1);
-  const auto look = read<LookChange>(R"({"type": "look", "low": -1})");
-  CHECK(look.has_low);
-  CHECK(!look.has_high);
-  CHECK(look.look.low == -1);
+  CHECK(dims.step_axis == 2);
+  CHECK(!dims.axis);
+  CHECK(!dims.shown);
+  CHECK(!dims.level);
+  const auto across = read<DimsChange>(R"({"type": "dims", "seq": 7, "axis": 1, "level": 3})");
+  CHECK(across.seq == 7);
+  CHECK(across.axis == 1);
+  CHECK(!across.step);
+  CHECK(across.level == 3);
+  const auto look = read<LookChange>(R"({"type": "look", "low": -1, "mode": "iso", "map": "", "iso": 0.25,
+                                         "crop_z": [0.25, 1]})");
+  CHECK(look.low == -1);
+  CHECK(!look.high);
+  CHECK(look.mode == "iso");
+  CHECK(look.map == "");
+  CHECK(look.iso == 0.25F);
+  CHECK(!look.crop[0]);
+  CHECK(look.crop[2] == std::array{0.25F, 1.0F});
+  CHECK(!look.resets);
+  const auto contrast = read<LookChange>(R"({"type": "look", "reset": true, "contrast": [-0.5, 2]})");
+  CHECK(contrast.resets);
+  CHECK(contrast.low == -0.5F);
+  CHECK(contrast.high == 2);
 }
 
 TEST_CASE("A text that is no message is refused with what was expected") {
@@ -115,7 +135,16 @@ TEST_CASE("A text that is no message is refused with what was expected") {
         "event: y is no number from -65536 to 65536");
   CHECK(why(R"({"type": "event", "kind": "key_up", "seq": 1})") == "event: the name of a key has 1 to 15 bytes");
   CHECK(why(R"({"type": "dims", "shown": 4})") == "dims: shown is no number from 2 to 3");
+  CHECK(why(R"({"type": "dims", "axis": 8})") == "dims: axis is no number from 0 to 7");
+  CHECK(why(R"({"type": "dims", "step": 1, "seq": 0})") == "dims: seq is no number from 1 to 4294967295");
   CHECK(why(R"({"type": "look", "opacity": 2})") == "look: opacity is no number from 0 to 1");
+  CHECK(why(R"({"type": "look", "mode": 3})") == "look: mode is no name of at most 15 bytes");
+  CHECK(why(R"({"type": "look", "map": "a map of sixteen"})") == "look: map is no name of at most 15 bytes");
+  CHECK(why(R"({"type": "look", "map": "a\u0000b"})") == "look: map is no name of at most 15 bytes");
+  CHECK(why(R"({"type": "look", "reset": 1})") == "look: reset is neither true nor false");
+  for (const char* const range : {"[0.5]", "[0.5, 0.25]", "[0, 2]", "[0, \"1\"]", "0.5", "[0, 0.5, 1]", "[null, 1]"})
+    CHECK(why(std::string(R"({"type": "look", "crop_x": )") + range + "}") ==
+          "look: crop_x is no pair of numbers from 0 to 1, the lower one first");
 }
 
 TEST_CASE("A million damaged messages are read or refused, and nothing else") {
@@ -127,7 +156,10 @@ TEST_CASE("A million damaged messages are read or refused, and nothing else") {
       R"({"type": "event", "kind": "key_down", "seq": 18, "key": "ArrowLeft"})",
       R"({"type": "camera", "op": "orbit", "dx": 3, "dy": 4})",
       R"({"type": "dims", "axis": 1, "step": 40, "level": 2})",
+      R"({"type": "dims", "seq": 3, "step": 7})",
       R"({"type": "look", "low": 0, "high": 255, "gamma": 0.5, "opacity": 1})",
+      R"({"type": "look", "seq": 9, "mode": "iso", "map": "fire", "contrast": [0, 1], "crop_y": [0.25, 1]})",
+      R"({"type": "look", "seq": 10, "reset": true})",
       ack_of(4, 1)};
   std::mt19937_64 random(random_seed());
   const auto below = [&](size_t bound) { return static_cast<size_t>(random() % bound); };

@@ -2,6 +2,7 @@
 //
 // Moves are sent once a refresh at most; all else is sent at once, after the move that came before it. Besides, two
 // fingers and Control with the wheel zoom the camera, the right button pans it, and Alt with the left button turns it.
+// Where `turns` is set, the left button and one finger turn it, the wheel zooms it and two fingers pan it too.
 
 const LEFT = 1, RIGHT = 2;
 const ZOOM_OF_WHEEL = 1.0015, DEGREES_OF_PIXEL = 0.2;
@@ -22,6 +23,7 @@ export class Input {
     this.move = null;         // a move that waits for the next refresh
     this.pressed = new Map(); // keys that are down: the name that was sent, by their place on the keyboard
     this.buttons = 0;
+    this.turns = false;
     this.fingers = new Map(); // touches that are down, by pointer
     const on = (name, heed, options) => stage.addEventListener(name, heed, options);
     on('pointermove', (e) => this.moved(e));
@@ -70,9 +72,10 @@ export class Input {
       this.pointer(e.buttons & ~this.buttons ? 'down' : 'up', e);
       return;
     }
-    const before = this.last;
+    const before = this.fingers.get(e.pointerId) ?? this.last; // another finger may have been elsewhere meanwhile
     const fields = this.pointerFields(e);
     if (this.pinched(e)) return;
+    if (this.fingers.has(e.pointerId)) this.fingers.set(e.pointerId, this.last);
     this.turned(e, before);
     if (!this.move) {
       this.move = fields;
@@ -120,6 +123,7 @@ export class Input {
     this.fingers.set(e.pointerId, this.place(e));
     const now = span();
     if (before.length > 0 && now.length > 0) this.zoom(now.length / before.length, now);
+    if (this.turns) this.say({type: 'camera', op: 'pan', dx: now.x - before.x, dy: now.y - before.y});
     return true;
   }
 
@@ -127,7 +131,7 @@ export class Input {
     if (!before) return;
     const dx = this.last.x - before.x, dy = this.last.y - before.y;
     if (e.buttons & RIGHT) this.say({type: 'camera', op: 'pan', dx, dy});
-    else if ((e.buttons & LEFT) && e.altKey)
+    else if ((e.buttons & LEFT) && (e.altKey || (this.turns && modifiersOf(e) === 0)))
       this.say({type: 'camera', op: 'orbit', dx: dx * DEGREES_OF_PIXEL, dy: dy * DEGREES_OF_PIXEL});
   }
 
@@ -140,7 +144,7 @@ export class Input {
     e.preventDefault();
     this.sendMove();
     const at = this.place(e);
-    if (e.ctrlKey) this.zoom(ZOOM_OF_WHEEL ** -e.deltaY, at); // browsers say a pinch on a touchpad so, too
+    if (e.ctrlKey || this.turns) this.zoom(ZOOM_OF_WHEEL ** -e.deltaY, at); // browsers say a pinch on a touchpad so, too
     this.send('wheel', {...at, dx: clamped(e.deltaX, PIXELS_MAX), dy: clamped(e.deltaY, PIXELS_MAX), buttons: e.buttons, modifiers: modifiersOf(e)});
   }
 

@@ -2,6 +2,7 @@
 import {Decoder} from './decoder.js';
 import {Figures} from './figures.js';
 import {Input} from './input.js';
+import {Panel} from './panel.js';
 import {Screen} from './screen.js';
 import {Socket} from './socket.js';
 import {acknowledgement, DRAWN, FAILED, PASSED_OVER, readPicture} from './wire.js';
@@ -43,6 +44,9 @@ const input = new Input(stage, byId('screen'), (message) => {
   socket.say(message);
 });
 
+// What is refused because another page has control comes back with the values that count.
+const panel = new Panel(byId('panel'), byId('open'), (message) => socket.isReady && socket.say(message));
+
 function showControl() {
   const mine = holder === viewer;
   if (!maySteer) control.textContent = 'You watch.';
@@ -83,6 +87,8 @@ socket.addEventListener('welcome', async ({detail}) => {
   maySteer = detail.steers;
   holder = detail.control;
   input.begin();
+  input.turns = false;
+  panel.begin(maySteer);
   decoder?.close();
   decoder = new Decoder((picture, frame) => screen.show(picture, frame), (picture) => acknowledge(picture, FAILED));
   showControl();
@@ -105,6 +111,13 @@ socket.addEventListener('control', ({detail}) => {
 socket.addEventListener('refused', ({detail}) => {
   holder = detail.control;
   showControl();
+  panel.answered(detail);
+});
+socket.addEventListener('ack', ({detail}) => panel.answered(detail));
+socket.addEventListener('values', ({detail}) => panel.told(detail));
+socket.addEventListener('controls', ({detail: {controls}}) => {
+  panel.offer(controls);
+  input.turns = controls.some(({key}) => key === 'look.mode'); // something with a depth is shown
 });
 socket.addEventListener('pong', ({detail}) => figures.pong(detail));
 socket.addEventListener('phase', ({detail}) => {
@@ -131,5 +144,5 @@ byId('insecure').querySelector('button').onclick = () => {
 };
 
 // For tests and for people with a console.
-globalThis.millraceView = {figures, socket, screen};
+globalThis.millraceView = {figures, socket, screen, panel};
 socket.open();
