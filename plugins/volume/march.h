@@ -16,9 +16,9 @@ struct Shading {
   Mode mode;
   float low, per_value; // a value's level is (value − low) · per_value, from 0 to 1, to the power of gamma
   float gamma, opacity;
-  float iso;              // the level of the surface
-  float step;             // voxels from sample to sample
-  const uint8_t* colours; // red, green and blue of 256 levels
+  float iso;                // the level of the surface
+  float step;               // voxels from sample to sample
+  uint8_t colours[3 * 256]; // red, green and blue of 256 levels
 
   MR_HOST_DEVICE float level(float value) const {
     const float line = fminf(fmaxf((value - low) * per_value, 0.0F), 1.0F);
@@ -163,10 +163,15 @@ MR_HOST_DEVICE Colour surface_of(const Voxels<Number>& voxels, const Bricks& bri
   return shown;
 }
 
+// The part of the volume that is shown, in voxels.
+struct Crop {
+  Vector low, high;
+};
+
 template <class Number>
 MR_HOST_DEVICE Colour shown_by(const Voxels<Number>& voxels, const Bricks& bricks, const Shading& shading,
-                               const Ray& ray) {
-  const Span span = span_in(ray, {}, voxels.size());
+                               const Ray& ray, Crop crop) {
+  const Span span = span_in(ray, crop.low, crop.high);
   if (!(span.begin < span.end)) return {};
   switch (shading.mode) {
     case Mode::maximum: return maximum_of(voxels, bricks, shading, ray, span);
@@ -175,6 +180,25 @@ MR_HOST_DEVICE Colour shown_by(const Voxels<Number>& voxels, const Bricks& brick
     case Mode::iso: return surface_of(voxels, bricks, shading, ray, span);
   }
   return {};
+}
+
+// All that a picture depends on besides the voxels and their bricks. It has no pointers, so that a device can have it
+// in its own memory.
+struct Sight {
+  Rays rays;
+  Shading shading;
+  Crop crop;
+  uint32_t width, height; // the picture's
+  uint32_t coarse;        // every so many pixels of every so many rows are computed
+};
+
+// The colour of a block of `coarse` × `coarse` pixels, by the first of them.
+template <class Number>
+MR_HOST_DEVICE Colour colour_at(const Voxels<Number>& voxels, const Bricks& bricks, const Sight& sight, uint32_t x,
+                                uint32_t y) {
+  const float half = static_cast<float>(sight.coarse) / 2;
+  const Ray ray = sight.rays.through(static_cast<float>(x) + half, static_cast<float>(y) + half);
+  return shown_by(voxels, bricks, sight.shading, ray, sight.crop);
 }
 
 } // namespace millrace::volume

@@ -17,6 +17,17 @@ constexpr size_t kRowsOfPart = 4;
 
 uint8_t byte_of(float channel) { return static_cast<uint8_t>(std::lround(std::clamp(channel, 0.0F, 255.0F))); }
 
+// The finite values of the middle plane, or of as many of its voxels, evenly apart.
+template <class Number>
+std::vector<float> samples_of(const Voxels<Number>& voxels) {
+  const auto count = static_cast<size_t>(voxels.width) * static_cast<size_t>(voxels.height);
+  const Number* const plane = voxels.data + static_cast<size_t>(voxels.depth / 2) * count;
+  std::vector<float> samples;
+  for (size_t i = 0; i < count; i += count / kSamplesMax + 1)
+    if (const auto value = static_cast<float>(plane[i]); std::isfinite(value)) samples.push_back(value);
+  return samples;
+}
+
 int32_t bricks_along(int32_t voxels) { return (voxels + Bricks::kEdge - 1) / Bricks::kEdge; }
 
 } // namespace
@@ -29,11 +40,7 @@ Survey<Number>::Survey(const Voxels<Number>& voxels, Crew& crew) {
 
 template <class Number>
 void Survey<Number>::find_contrast(const Voxels<Number>& voxels) {
-  const auto count = static_cast<size_t>(voxels.width) * static_cast<size_t>(voxels.height);
-  const Number* const plane = voxels.data + static_cast<size_t>(voxels.depth / 2) * count;
-  std::vector<float> samples;
-  for (size_t i = 0; i < count; i += count / kSamplesMax + 1)
-    if (const auto value = static_cast<float>(plane[i]); std::isfinite(value)) samples.push_back(value);
+  std::vector<float> samples = samples_of(voxels);
   if (samples.empty()) return;
   const auto at = [&](double part) {
     const auto place = samples.begin() + static_cast<std::ptrdiff_t>(part * static_cast<double>(samples.size() - 1));
@@ -67,33 +74,49 @@ void Survey<Number>::find_bricks(const Voxels<Number>& voxels, Crew& crew) {
 }
 
 template <class Number>
-void paint(const Voxels<Number>& voxels, const Survey<Number>& survey, const Settings& settings,
-           const ViewCamera& camera, const ViewLook& look, uint8_t* picture, size_t stride, Crew& crew) {
-  const Contrast& contrast = survey.contrast();
-  const Bricks bricks = survey.bricks();
-  const auto colours = colour_map(settings.colour_map);
+void count_levels(const Voxels<Number>& voxels, const Contrast& contrast, float low, float high,
+                  std::span<uint32_t> counts) {
+  std::ranges::fill(counts, 0U);
+  for (const float value : samples_of(voxels)) {
+    const float part = (value - contrast.low) / (contrast.high - contrast.low), at = (part - low) / (high - low);
+    if (!(at >= 0 && at <= 1)) continue;
+    ++counts[std::min(static_cast<size_t>(at * static_cast<float>(counts.size())), counts.size() - 1)];
+  }
+}
+
+Sight sight_of(const Settings& settings, const Contrast& contrast, Vector size, const ViewCamera& camera,
+               const ViewLook& look) {
   const float range = contrast.high - contrast.low, low = contrast.low + look.low * range;
   const float high = contrast.low + look.high * range;
-  const Shading shading = {settings.mode, low,           1 / std::max(high - low, 1e-20F),
-                           look.gamma,    look.opacity,  settings.iso,
-                           settings.step, colours.data()};
-  const Rays rays(camera, settings.width, settings.height, voxels.size());
-  const uint32_t coarse = camera.moving != 0 ? 2 : 1;
-  const uint32_t rows = (settings.height + coarse - 1) / coarse;
+  Sight sight = {
+      Rays(camera, settings.width, settings.height, size),
+      {settings.mode, low, 1 / std::max(high - low, 1e-20F), look.gamma, look.opacity, settings.iso, settings.step, {}},
+      {{look.crop_low[0] * size.x, look.crop_low[1] * size.y, look.crop_low[2] * size.z},
+       {look.crop_high[0] * size.x, look.crop_high[1] * size.y, look.crop_high[2] * size.z}},
+      settings.width,
+      settings.height,
+      camera.moving != 0 ? 2U : 1U};
+  std::ranges::copy(colour_map(settings.colour_map), sight.shading.colours);
+  return sight;
+}
+
+template <class Number>
+void paint(const Voxels<Number>& voxels, const Bricks& bricks, const Sight& sight, uint8_t* picture, size_t stride,
+           Crew& crew) {
+  const uint32_t coarse = sight.coarse;
+  const uint32_t rows = (sight.height + coarse - 1) / coarse;
   const auto paint_row = [&](uint32_t y) {
     uint8_t* const row = picture + size_t{y} * stride;
-    for (uint32_t x = 0; x < settings.width; x += coarse) {
-      const float half = static_cast<float>(coarse) / 2;
-      const Ray ray = rays.through(static_cast<float>(x) + half, static_cast<float>(y) + half);
-      const Colour colour = shown_by(voxels, bricks, shading, ray);
-      for (uint32_t beside = x; beside < std::min(x + coarse, settings.width); ++beside) {
+    for (uint32_t x = 0; x < sight.width; x += coarse) {
+      const Colour colour = colour_at(voxels, bricks, sight, x, y);
+      for (uint32_t beside = x; beside < std::min(x + coarse, sight.width); ++beside) {
         row[3 * size_t{beside}] = byte_of(colour.red);
         row[3 * size_t{beside} + 1] = byte_of(colour.green);
         row[3 * size_t{beside} + 2] = byte_of(colour.blue);
       }
     }
-    for (uint32_t below = y + 1; below < std::min(y + coarse, settings.height); ++below)
-      std::memcpy(picture + size_t{below} * stride, row, size_t{settings.width} * 3);
+    for (uint32_t below = y + 1; below < std::min(y + coarse, sight.height); ++below)
+      std::memcpy(picture + size_t{below} * stride, row, size_t{sight.width} * 3);
   };
   crew.each(rows, kRowsOfPart, [&](size_t begin, size_t end) {
     for (size_t n = begin; n < end; ++n) paint_row(static_cast<uint32_t>(n) * coarse);
@@ -103,11 +126,11 @@ void paint(const Voxels<Number>& voxels, const Survey<Number>& survey, const Set
 template class Survey<uint8_t>;
 template class Survey<uint16_t>;
 template class Survey<float>;
-template void paint(const Voxels<uint8_t>&, const Survey<uint8_t>&, const Settings&, const ViewCamera&, const ViewLook&,
-                    uint8_t*, size_t, Crew&);
-template void paint(const Voxels<uint16_t>&, const Survey<uint16_t>&, const Settings&, const ViewCamera&,
-                    const ViewLook&, uint8_t*, size_t, Crew&);
-template void paint(const Voxels<float>&, const Survey<float>&, const Settings&, const ViewCamera&, const ViewLook&,
-                    uint8_t*, size_t, Crew&);
+template void count_levels(const Voxels<uint8_t>&, const Contrast&, float, float, std::span<uint32_t>);
+template void count_levels(const Voxels<uint16_t>&, const Contrast&, float, float, std::span<uint32_t>);
+template void count_levels(const Voxels<float>&, const Contrast&, float, float, std::span<uint32_t>);
+template void paint(const Voxels<uint8_t>&, const Bricks&, const Sight&, uint8_t*, size_t, Crew&);
+template void paint(const Voxels<uint16_t>&, const Bricks&, const Sight&, uint8_t*, size_t, Crew&);
+template void paint(const Voxels<float>&, const Bricks&, const Sight&, uint8_t*, size_t, Crew&);
 
 } // namespace millrace::volume

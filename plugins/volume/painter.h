@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -43,11 +44,20 @@ class Survey {
   int32_t across_ = 0, down_ = 0, deep_ = 0;
 };
 
-// Writes red, green and blue of each pixel to rows that lie `stride` bytes apart. While the camera moves, every second
-// pixel of every second row is computed, and enlarged. ViewLook's low and high are parts of the volume's first
+// How many of the middle plane's voxels lie in each equal part of a range from `low` to `high`, which are parts of the
 // contrast.
 template <class Number>
-void paint(const Voxels<Number>& voxels, const Survey<Number>& survey, const Settings& settings,
-           const ViewCamera& camera, const ViewLook& look, uint8_t* picture, size_t stride, Crew& crew);
+void count_levels(const Voxels<Number>& voxels, const Contrast& contrast, float low, float high,
+                  std::span<uint32_t> counts);
+
+// ViewLook's low and high are parts of the volume's first contrast, its crop parts of the volume. While the camera
+// moves, every second pixel of every second row is computed, and enlarged.
+Sight sight_of(const Settings& settings, const Contrast& contrast, Vector size, const ViewCamera& camera,
+               const ViewLook& look);
+
+// Writes red, green and blue of each pixel to rows that lie `stride` bytes apart.
+template <class Number>
+void paint(const Voxels<Number>& voxels, const Bricks& bricks, const Sight& sight, uint8_t* picture, size_t stride,
+           Crew& crew);
 
 } // namespace millrace::volume

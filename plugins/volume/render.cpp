@@ -9,6 +9,7 @@
 
 #include "millrace/handler.h"
 #include "plugins/volume/colour_maps.h"
+#include "plugins/volume/controls.h"
 #include "plugins/volume/painter.h"
 
 namespace millrace::volume {
@@ -23,16 +24,18 @@ turned; the camera's other pixels are as large as at zoom 1. A field of view of 
 as a coloured fog that hides what is farther away (`translucent`), or the first place where the level
 reaches `iso`, lit from the eye (`iso`). Values become levels from 0 to 1 by a contrast, and levels
 become colours by `map`. The first contrast is from the 0.5th to the 99.5th percentile of the middle
-plane. `look` moves it: its `low` and `high` are parts of the first contrast, 0 and 1.
+plane. `look` moves it: its `low` and `high` are parts of the first contrast, 0 and 1. Its `mode`, `map`
+and `iso` stand in for the parameters, and its crop is the part of the volume that is shown.
 
 While the camera's `moving` is set, every second pixel of every second row is computed. A tick with
 the same volume, camera and look repeats the picture that was made. Give the inputs `policy: latest`,
 so that a volume that came once stays.
 
-    volume.test width=32 height=32 depth=32 ! volume.render width=64 height=48 ! null.sink
-)"[1];
+`controls` has what a person may choose of all this, for the page of a view.remote. They come when a
+volume comes.
 
-constexpr std::initializer_list<const char*> kModes = {"maximum", "translucent", "average", "iso"}; // as in Mode
+    volume.test width=32 height=32 depth=32 ! volume.render name=turned width=64 height=48 ; turned.video ! null.sink
+)"[1];
 
 template <class Number>
 Voxels<Number> voxels_of(const TensorView& volume) {
@@ -60,6 +63,22 @@ void require(const ViewLook& look) {
   require("the look's high", look.high, -kMost, kMost);
   require("the look's gamma", look.gamma, 0.01F, 100);
   require("the look's opacity", look.opacity, 0, 1);
+  require("the look's iso", look.iso, 0, 1);
+  for (int axis = 0; axis < 3; ++axis) {
+    require("the look's crop_low", look.crop_low[axis], 0, 1);
+    require("the look's crop_high", look.crop_high[axis], look.crop_low[axis], 1);
+  }
+}
+
+// The name in a look, or the parameter's if it has none. Throws std::invalid_argument for one that is not known.
+std::string name_of(const char* what, const uint8_t (&bytes)[16], const std::string& parameter,
+                    std::initializer_list<const char*> known) {
+  const std::string name(std::begin(bytes), std::find(std::begin(bytes), std::end(bytes), uint8_t{0}));
+  if (name.empty()) return parameter;
+  if (std::find(known.begin(), known.end(), name) != known.end()) return name;
+  std::string names;
+  for (const char* const one : known) names += (names.empty() ? "" : ", ") + std::string(one);
+  throw std::invalid_argument(std::string(what) + " is \"" + name + "\", and may be " + names);
 }
 
 template <class Record>
@@ -96,11 +115,11 @@ class RenderVolume final : public Handler {
     if (!is_known || !alike(seen.camera, seen_.camera) || !alike(seen.look, seen_.look)) {
       picture_.resize(row_bytes() * static_cast<size_t>(*height_));
       if (volume.dtype() == dtype_of<uint8_t>())
-        paint_as<uint8_t>(volume, is_known, seen);
+        paint_as<uint8_t>(tick, volume, is_known, seen);
       else if (volume.dtype() == dtype_of<uint16_t>())
-        paint_as<uint16_t>(volume, is_known, seen);
+        paint_as<uint16_t>(tick, volume, is_known, seen);
       else
-        paint_as<float>(volume, is_known, seen);
+        paint_as<float>(tick, volume, is_known, seen);
       seen_ = seen;
     }
     for (uint32_t y = 0; y < to.height(); ++y) std::memcpy(to.row(y), picture_.data() + y * row_bytes(), row_bytes());
@@ -131,21 +150,35 @@ class RenderVolume final : public Handler {
     if (!look_.present(tick) || look_(tick).size() == 0) return {};
     return look_(tick).data()[0];
   }
+  Settings settings_of(const ViewLook& look) const {
+    const std::string mode = name_of("the look's mode", look.mode, *mode_, kModes);
+    const auto place = std::find(kModes.begin(), kModes.end(), mode) - kModes.begin();
+    return {static_cast<uint32_t>(*width_),  static_cast<uint32_t>(*height_),
+            static_cast<Mode>(place),        name_of("the look's map", look.map, *map_, kColourMaps),
+            look.iso > 0 ? look.iso : *iso_, *step_};
+  }
   template <class Number>
-  void paint_as(const TensorView& volume, bool is_known, const Seen& seen) {
+  void paint_as(Tick& tick, const TensorView& volume, bool is_known, const Seen& seen) {
+    const Settings settings = settings_of(seen.look);
     const Voxels<Number> voxels = voxels_of<Number>(volume);
     if (!is_known || !std::holds_alternative<Survey<Number>>(survey_)) survey_.emplace<Survey<Number>>(voxels, *crew_);
-    const auto mode = std::find(kModes.begin(), kModes.end(), *mode_) - kModes.begin();
-    const Settings settings = {
-        static_cast<uint32_t>(*width_), static_cast<uint32_t>(*height_), static_cast<Mode>(mode), *map_, *iso_, *step_};
-    paint(voxels, std::get<Survey<Number>>(survey_), settings, seen.camera, seen.look, picture_.data(), row_bytes(),
-          *crew_);
+    const auto& survey = std::get<Survey<Number>>(survey_);
+    if (!is_known && controls_.connected()) {
+      std::vector<ViewControl> controls = controls_of(*mode_, *map_, *iso_);
+      for (ViewControl& control : controls)
+        if (is_contrast(control)) count_levels(voxels, survey.contrast(), control.low, control.high, control.histogram);
+      std::ranges::copy(controls, controls_.allocate(tick, controls.size()).begin());
+    }
+    paint(voxels, survey.bricks(), sight_of(settings, survey.contrast(), voxels.size(), seen.camera, seen.look),
+          picture_.data(), row_bytes(), *crew_);
   }
 
   Input<Tensor> volume_{*this, "volume", dtypes<uint8_t, uint16_t, float>(), rank(3), help("[depth, height, width]")};
   Input<Records<ViewCamera>> camera_{*this, "camera", optional, help("from where it is looked at")};
   Input<Records<ViewLook>> look_{*this, "look", optional, help("how values become colours")};
   Output<Image> video_{*this, "video", pixels({Pixel::rgb8})};
+  Output<Records<ViewControl>> controls_{*this, "controls", count_max(kControlsOffered),
+                                         help("what a person may choose")};
   Param<int64_t> width_{*this, "width", 480, "of the picture", range(1, 16384), unit("px")};
   Param<int64_t> height_{*this, "height", 270, "of the picture", range(1, 16384), unit("px")};
   Param<std::string> mode_{*this, "mode", "translucent", "what a ray shows", choices(kModes)};

@@ -67,8 +67,9 @@ std::vector<uint8_t> painted(const Volume<Number>& volume, const Settings& with,
   Crew crew(2);
   const Survey<Number> survey(volume.voxels(), crew);
   std::vector<uint8_t> picture(size_t{with.width} * with.height * 3, 77);
-  paint(volume.voxels(), survey, with, camera, look ? *look : plain_look(survey), picture.data(),
-        size_t{with.width} * 3, crew);
+  const Sight sight =
+      sight_of(with, survey.contrast(), volume.voxels().size(), camera, look ? *look : plain_look(survey));
+  paint(volume.voxels(), survey.bricks(), sight, picture.data(), size_t{with.width} * 3, crew);
   return picture;
 }
 
@@ -196,19 +197,21 @@ TEST_CASE("bricks that are passed over change no pixel") {
   const std::vector<float> infinite(1000, 3e38F);
   Bricks none = survey.bricks();
   none.greatest = infinite.data();
-  const std::vector<uint8_t> colours(3 * 256, 200);
+  const Vector size = volume.voxels().size();
   Cameras cameras;
   for (const Mode mode : {Mode::maximum, Mode::translucent, Mode::average, Mode::iso})
     for (int n = 0; n < 10; ++n) {
       CAPTURE(static_cast<int>(mode));
-      const Shading shading = {mode, 30, 1 / 200.0F, 1, 0.3F, 0.4F, 0.7F, colours.data()};
-      const Rays rays(cameras.next(), kWidth, kHeight, volume.voxels().size());
+      Shading shading = {mode, 30, 1 / 200.0F, 1, 0.3F, 0.4F, 0.7F, {}};
+      std::fill(std::begin(shading.colours), std::end(shading.colours), uint8_t{200});
+      const Rays rays(cameras.next(), kWidth, kHeight, size);
+      const Crop crop = n % 2 ? Crop{{}, size} : Crop{size * 0.2F, size * 0.7F};
       size_t different = 0;
       for (uint32_t y = 0; y < kHeight; ++y)
         for (uint32_t x = 0; x < kWidth; ++x) {
           const Ray ray = rays.through(static_cast<float>(x), static_cast<float>(y));
-          const Colour one = shown_by(volume.voxels(), survey.bricks(), shading, ray);
-          const Colour other = shown_by(volume.voxels(), none, shading, ray);
+          const Colour one = shown_by(volume.voxels(), survey.bricks(), shading, ray, crop);
+          const Colour other = shown_by(volume.voxels(), none, shading, ray, crop);
           different += one.red != other.red || one.green != other.green || one.blue != other.blue;
         }
       CHECK(different == 0);
