@@ -107,6 +107,89 @@ TEST_CASE("a camera or a look that makes no sense is an error that says which nu
   CHECK(error_of({}, look).find("gamma") != std::string::npos);
 }
 
+// A name in a look.
+template <size_t N>
+void set_name(uint8_t (&bytes)[N], std::string_view name) {
+  std::fill(std::begin(bytes), std::end(bytes), uint8_t{0});
+  std::copy(name.begin(), name.end(), bytes);
+}
+
+std::vector<uint8_t> rendered(std::initializer_list<testing::Setting> settings, const ViewLook& look) {
+  TableTest test(handler_type("volume.render"), settings);
+  test.set("width", "60");
+  test.set("height", "40");
+  test.input("volume", test_volume());
+  test.input("look", testing::records<ViewLook>({look}));
+  return bytes_of(test.tick().value("video"));
+}
+
+TEST_CASE("mode, map and surface of a look stand in for the parameters") {
+  const std::vector<uint8_t> plain = rendered({}, {});
+  for (const char* const mode : {"maximum", "average", "iso"}) {
+    CAPTURE(mode);
+    ViewLook look;
+    set_name(look.mode, mode);
+    CHECK(rendered({}, look) == rendered({{"mode", mode}}, {}));
+    CHECK(rendered({}, look) != plain);
+  }
+  ViewLook look;
+  set_name(look.map, "viridis");
+  CHECK(rendered({}, look) == rendered({{"map", "viridis"}}, {}));
+  CHECK(rendered({}, look) != plain);
+  look = {};
+  look.iso = 0.25F;
+  CHECK(rendered({{"mode", "iso"}}, look) == rendered({{"mode", "iso"}, {"iso", "0.25"}}, {}));
+  CHECK(rendered({{"mode", "iso"}}, look) != rendered({{"mode", "iso"}}, {}));
+}
+
+TEST_CASE("a look of a wrong name or crop is an error that says what there is") {
+  const auto error_of = [](const ViewLook& look) {
+    TableTest test(handler_type("volume.render"), {{"width", "8"}, {"height", "8"}});
+    test.input("volume", test_volume());
+    test.input("look", testing::records<ViewLook>({look}));
+    return test.tick().error;
+  };
+  ViewLook look;
+  set_name(look.mode, "fog");
+  CHECK(error_of(look).find("the look's mode is \"fog\", and may be maximum, translucent, average, iso") !=
+        std::string::npos);
+  look = {};
+  std::fill(std::begin(look.map), std::end(look.map), uint8_t{'f'}); // nothing ends it
+  CHECK(error_of(look).find("the look's map is \"ffffffffffffffff\", and may be gray, red") != std::string::npos);
+  look = {};
+  look.iso = 1.5F;
+  CHECK(error_of(look).find("the look's iso is 1.5") != std::string::npos);
+  look = {};
+  look.crop_low[1] = -0.5F;
+  CHECK(error_of(look).find("the look's crop_low is -0.5") != std::string::npos);
+  look.crop_low[1] = 0.75F;
+  look.crop_high[1] = 0.5F;
+  CHECK(error_of(look).find("the look's crop_high is 0.500000, and may be 0.750000 to 1") != std::string::npos);
+}
+
+TEST_CASE("volume.render offers its controls once for a volume, with the parameters' values") {
+  TableTest test(handler_type("volume.render"),
+                 {{"width", "8"}, {"height", "8"}, {"mode", "iso"}, {"map", "ice"}, {"iso", "0.25"}});
+  const Value volume = test_volume();
+  test.input("volume", volume);
+  const Result result = test.tick();
+  const std::span<const ViewControl> controls = result.records<ViewControl>("controls");
+  std::vector<std::string> keys;
+  for (const ViewControl& control : controls) keys.emplace_back(reinterpret_cast<const char*>(control.key));
+  CHECK(keys == std::vector<std::string>{"look.mode", "look.map", "look.contrast", "look.gamma", "look.opacity",
+                                         "look.iso", "look.crop_x", "look.crop_y", "look.crop_z"});
+  CHECK(controls[0].value[0] == 3); // maximum, translucent, average, iso
+  CHECK(std::string(reinterpret_cast<const char*>(controls[1].choices)) == "gray");
+  CHECK(controls[1].value[0] == 8);
+  CHECK(controls[2].value[0] == 0);
+  CHECK(controls[2].value[1] == 1);
+  CHECK(controls[5].value[0] == 0.25F);
+  test.input("volume", volume);
+  CHECK(!test.tick().has("controls"));
+  test.input("volume", test_volume());
+  CHECK(test.tick().has("controls"));
+}
+
 TEST_CASE("without camera and look the volume is seen from its front") {
   TableTest test(handler_type("volume.render"), {{"width", "60"}, {"height", "40"}});
   test.input("volume", test_volume());

@@ -321,5 +321,47 @@ TEST_CASE("the first contrast leaves out half a hundredth at each end of the mid
   CHECK(Survey<uint8_t>(flat.voxels(), crew).contrast().high == 1);
 }
 
+TEST_CASE("a crop shows what a volume would show that has nothing else") {
+  Volume<uint8_t> volume = waves();
+  Volume<uint8_t> part = volume; // with nothing outside of the crop
+  part.fill([&](int32_t x, int32_t y, int32_t z) {
+    const bool is_within = x >= 10 && x < 30 && y >= 9 && y < 27 && z >= 25;
+    return is_within ? volume.at(x, y, z) : 0;
+  });
+  Crew crew(1);
+  ViewLook look = plain_look(Survey<uint8_t>(volume.voxels(), crew));
+  ViewLook cropped = look;
+  cropped.crop_low[0] = cropped.crop_low[1] = 0.25F;
+  cropped.crop_high[0] = cropped.crop_high[1] = 0.75F;
+  cropped.crop_low[2] = 0.5F;
+  const Vector size = volume.voxels().size();
+  ViewCamera camera; // a pixel for each voxel: samples lie at the middles of voxels
+  camera.field_of_view = 0;
+  camera.zoom = std::sqrt(product(size, size)) / std::min(kWidth, kHeight);
+  const std::vector<uint8_t> one = painted(volume, settings(Mode::maximum), camera, &cropped);
+  const std::vector<uint8_t> other = painted(part, settings(Mode::maximum), camera, &look);
+  CHECK(one != painted(volume, settings(Mode::maximum), camera, &look));
+  CHECK(one != std::vector<uint8_t>(one.size(), 0));
+  CHECK(one == other);
+  cropped.crop_low[2] = cropped.crop_high[2] = 1; // nothing is left
+  CHECK(painted(volume, settings(Mode::translucent), camera, &cropped) == std::vector<uint8_t>(one.size(), 0));
+}
+
+TEST_CASE("the histogram has each level of the middle plane once, in the part where it lies") {
+  Volume<uint16_t> volume(16, 16, 3);
+  volume.fill([](int32_t x, int32_t y, int32_t z) { return z == 1 ? y * 16 + x : 40'000; }); // 0 to 255 once each
+  std::vector<uint32_t> counts(8, 99);
+  count_levels(volume.voxels(), {0, 256}, 0, 1, counts);
+  CHECK(counts == std::vector<uint32_t>(8, 32));
+  count_levels(volume.voxels(), {0, 256}, -0.5F, 1.5F, counts);
+  CHECK(counts == std::vector<uint32_t>{0, 0, 64, 64, 64, 64, 0, 0});
+  count_levels(volume.voxels(), {64, 128}, -0.5F, 1.5F, counts); // those below 32 and above 160 are not in it
+  CHECK(counts == std::vector<uint32_t>{16, 16, 16, 16, 16, 16, 16, 17});
+  Volume<float> real(4, 4, 1);
+  real.fill([](int32_t x, int32_t, int32_t) { return x == 0 ? std::nanf("") : 0.5F; });
+  count_levels(real.voxels(), {0, 1}, 0, 1, counts);
+  CHECK(counts == std::vector<uint32_t>{0, 0, 0, 0, 12, 0, 0, 0});
+}
+
 } // namespace
 } // namespace millrace::volume

@@ -76,6 +76,7 @@ class Range {
     this.counts = control.histogram ?? [];
     this.canvas.hidden = this.counts.length === 0;
     this.canvas.width = Math.max(this.counts.length, 1);
+    this.drawn();
   }
   show([low, high]) {
     this.low.value = low;
