@@ -20,6 +20,7 @@ from client import FAILED, H264, JPEG, View
 from web_socket import SECONDS_MAX, Closed
 
 SKIPPED = 77
+EXAMPLES = pathlib.Path(__file__).resolve().parents[2] / "examples" / "pipelines"
 RUBBISH, NO_CODEC, NOT_ADMITTED, GOING_AWAY = 4003, 4004, 4001, 1001
 PATTERN = "test.pattern name=video width=64 height=48"
 REALTIME = ["--clock", "realtime", "--rate", "100"]
@@ -209,6 +210,36 @@ class Viewer(unittest.TestCase):
         page.tell(type="dims", axis=3, step=17)
         self.assertEqual(await_records("dims", 2)[1]["steps"], [-1, -1, -1, 17, -1, -1, -1, -1])
         view.end()
+
+    def test_controls_of_a_volume_are_on_every_page_with_the_values_that_count(self):
+        view = View(self, EXAMPLES / "turn_volume.yaml", "--set", "data.width=16", "--set", "data.height=16",
+                    "--set", "data.depth=16", "--set", "turned.mode=maximum")
+        first = view.page()
+        controls = first.text("controls")["controls"]
+        self.assertEqual([control["key"] for control in controls],
+                         ["look.mode", "look.map", "look.contrast", "look.gamma", "look.opacity", "look.iso",
+                          "look.crop_x", "look.crop_y", "look.crop_z"])
+        self.assertEqual((controls[0]["value"], controls[2]["value"], controls[5]["value"]), ("maximum", [0, 1], 0.5))
+        self.assertEqual(len(controls[2]["histogram"]), 128)
+        self.assertLessEqual(sum(controls[2]["histogram"]), 16 * 16)
+        self.assertGreater(sum(controls[2]["histogram"]), 16 * 16 * 0.9)
+        before = first.picture().bytes
+        first.tell(type="look", seq=1, mode="iso", map="ice", contrast=[0, 0.8])
+        self.assertEqual(first.text("ack")["values"]["look.mode"], "iso")
+        while first.picture().bytes == before:
+            pass
+        second = view.page(codecs=())
+        values = {control["key"]: control["value"] for control in second.text("controls")["controls"]}
+        self.assertEqual((values["look.mode"], values["look.map"], values["look.contrast"]), ("iso", "ice", [0, 0.8]))
+        first.tell(type="look", seq=2, crop_x=[0.5, 1])
+        self.assertEqual(second.text("values")["values"]["look.crop_x"], [0.5, 1])
+        first.tell(type="look", seq=3, map="fyre")
+        refused = first.text("refused")
+        self.assertIn('look.map is "fyre", and may be gray, red,', refused["message"])
+        self.assertEqual((refused["seq"], refused["values"]["look.map"]), (3, "ice"))
+        second.tell(type="look", seq=1, map="fire")
+        self.assertEqual(second.text("refused")["values"]["look.map"], "ice")
+        self.assertEqual(self.counts(view.end(), "show")["refused_input"], 2)
 
     def test_one_page_has_control_and_another_may_take_it_over(self):
         view = self.view(f"{PATTERN} ! view.remote ; view.events name=hand ; hand.events ! record.to_json path=events.jsonl flush=true")

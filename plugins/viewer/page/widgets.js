@@ -14,7 +14,7 @@ const fit = (slider, {low, high, step}) => Object.assign(slider, {min: low, max:
 
 class Choice {
   constructor(wish) {
-    this.select = made('select', {oninput: () => wish(this.select.value)});
+    this.select = made('select', {onchange: () => wish(this.select.value)});
     this.label = made('span');
     this.element = made('label', {className: 'control'}, [this.label, this.select]);
   }

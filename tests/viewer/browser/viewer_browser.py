@@ -13,6 +13,7 @@ import pathlib
 import socket
 import subprocess
 import sys
+import tempfile
 import threading
 import time
 import unittest
@@ -169,30 +170,210 @@ class Browser(unittest.TestCase):
         self.no_errors()
         view.end()
 
-    def test_a_drag_with_alt_turns_the_volume_of_the_example(self):
-        from selenium.webdriver import ActionChains
-        from selenium.webdriver.common.keys import Keys
-        view = View(self, EXAMPLES / "turn_volume.yaml")
+    def volume(self):
+        """The example with what a person chose in files, and its page once the volume is shown."""
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        kept = "".join(f"  kept_{name}: {{ type: record.to_json, input: hand.{name}, path: {name}.jsonl, flush: true }}\n"
+                       for name in ("events", "camera", "look"))
+        self.kept = pathlib.Path(folder.name)
+        pipeline = self.kept / "turn_volume.yaml"
+        pipeline.write_text((EXAMPLES / "turn_volume.yaml").read_text() + kept)
+        view = View(self, pipeline)
         self.open(view)
-        self.await_drawn(1)
+        self.front = self.await_(lambda: max(shown := self.picture()) > 50 and shown, "the volume is shown")
+        self.await_(lambda: self.driver.find_element("id", "open").is_displayed(), "there are controls")
+        return view
+
+    def open_panel(self):
+        self.driver.find_element("id", "open").click()
+        return {label.text: control for control in self.driver.find_elements("css selector", "#controls > .control")
+                for label in control.find_elements("tag name", "span")}
+
+    def picture(self):  # one channel of every seventh pixel
+        return self.script("""
+            const canvas = document.getElementById('screen');
+            const {data} = canvas.getContext('2d').getImageData(0, 0, canvas.width, canvas.height);
+            return Array.from({length: data.length / 28 | 0}, (_, i) => data[28 * i]);""")
+
+    def await_change(self, words):  # by more than what JPEG changes
+        def differs():
+            now = self.picture()
+            return sum(abs(one - other) > 20 for one, other in zip(self.front, now)) > len(now) / 50 and now
+        self.front = self.await_(differs, words)
+
+    def records(self, name):
+        path = self.kept / f"{name}.jsonl"
+        lines = path.read_text().splitlines() if path.exists() else []
+        return [record for line in lines if line.endswith("}") for record in json.loads(line)["records"]]
+
+    def test_a_drag_and_the_wheel_move_the_volume_of_the_example(self):
+        from selenium.webdriver import ActionChains
+        from selenium.webdriver.common.actions.wheel_input import ScrollOrigin
+        from selenium.webdriver.common.keys import Keys
+        view = self.volume()
         canvas = self.driver.find_element("id", "screen")
-
-        def picture():  # one channel of every seventh pixel
-            return self.script("""
-                const canvas = document.getElementById('screen');
-                const {data} = canvas.getContext('2d').getImageData(0, 0, canvas.width, canvas.height);
-                return Array.from({length: data.length / 28 | 0}, (_, i) => data[28 * i]);""")
-
-        front = self.await_(lambda: (shown := picture()) and max(shown) > 50 and shown, "the volume is shown")
         turn = ActionChains(self.driver).move_to_element(canvas).key_down(Keys.ALT).click_and_hold()
         turn.move_by_offset(120, 30).release().key_up(Keys.ALT).perform()
-
-        def differs():  # by more than what JPEG changes
-            return sum(abs(one - other) > 20 for one, other in zip(front, picture())) > len(front) / 50
-
-        self.await_(differs, "it turns")
-        self.shoot("turn_volume")
+        self.await_change("it turns with Alt")
+        ActionChains(self.driver).move_to_element(canvas).click_and_hold().move_by_offset(-90, 40).release().perform()
+        self.await_change("it turns without")
+        ActionChains(self.driver).scroll_from_origin(ScrollOrigin.from_element(canvas), 0, -300).perform()
+        self.await_change("it comes nearer")
+        camera = self.records("camera")[-1]
+        self.assertGreater(camera["zoom"], 1.2)
+        self.assertAlmostEqual(camera["angles"][0], 30 * 0.2, delta=2)
+        kinds = {event["kind"] for event in self.records("events")}
+        self.assertLessEqual({0, 1, 2, 3}, kinds)  # the pipeline gets all of it as well
+        self.open_panel()
+        self.driver.find_element("id", "reset-camera").click()
+        self.await_(lambda: (camera := self.records("camera")[-1])["zoom"] == 1 and camera["angles"] == [0, 0, 0])
         self.no_errors()
+        view.end()
+
+    def test_fingers_turn_move_and_zoom_the_volume(self):
+        from selenium.webdriver.common.actions import interaction
+        from selenium.webdriver.common.actions.action_builder import ActionBuilder
+        from selenium.webdriver.common.actions.pointer_input import PointerInput
+        view = self.volume()
+        canvas = self.driver.find_element("id", "screen")
+
+        def touch(*ways):  # each finger's way, in pixels from the middle of the picture
+            actions = ActionBuilder(self.driver, mouse=PointerInput(interaction.POINTER_TOUCH, "finger 0"), duration=50)
+            fingers = [actions.pointer_action.source] + [
+                actions.add_pointer_input(interaction.POINTER_TOUCH, f"finger {n}") for n in range(1, len(ways))]
+            for finger, way in zip(fingers, ways):
+                for step, (x, y) in enumerate(way):
+                    finger.create_pointer_move(duration=50, x=x, y=y, origin=canvas)
+                    if step == 0:
+                        finger.create_pointer_down(button=0)
+                finger.create_pointer_up(button=0)
+            actions.perform()
+
+        touch([(0, 0), (60, 10), (120, 20)])
+        self.await_change("it turns")
+        turned = self.await_(lambda: (camera := self.records("camera")[-1])["moving"] == 0 and camera)
+        self.assertAlmostEqual(turned["angles"][0], 24, delta=4)
+        self.assertEqual(turned["zoom"], 1)
+        touch([(-40, 0), (-80, 20), (-120, 40)], [(40, 0), (80, 20), (120, 40)])
+        self.await_change("it comes nearer")
+        near = self.await_(lambda: (camera := self.records("camera")[-1])["moving"] == 0 and camera)
+        self.assertAlmostEqual(near["zoom"], 3, delta=0.5)
+        self.assertEqual(near["angles"], turned["angles"])
+        self.assertNotEqual(near["center"], turned["center"])
+        self.no_errors()
+        view.end()
+
+    def test_a_choice_in_the_panel_changes_the_picture(self):
+        from selenium.webdriver.support.select import Select
+        view = self.volume()
+        controls = self.open_panel()
+        self.assertEqual(list(controls), ["Mode", "Colours", "Contrast", "Gamma", "Opacity", "Surface level",
+                                          "Crop x", "Crop y", "Crop z"])
+        mode = Select(controls["Mode"].find_element("tag name", "select"))
+        self.assertEqual(mode.first_selected_option.text, "translucent")
+        self.shoot("turn_volume")
+        mode.select_by_visible_text("maximum")
+        self.await_change("another mode is shown")
+        Select(controls["Colours"].find_element("tag name", "select")).select_by_visible_text("viridis")
+        self.await_change("other colours are shown")
+        look = self.records("look")[-1]
+        self.assertEqual([bytes(look[name]).rstrip(b"\0") for name in ("mode", "map")], [b"maximum", b"viridis"])
+        self.driver.find_element("id", "reset-look").click()
+        self.await_change("it is as it was")
+        self.assertEqual(mode.first_selected_option.text, "translucent")
+        self.no_errors()
+        view.end()
+
+    def test_the_thumbs_of_the_contrast_change_the_look_and_their_keys_stay_in_the_panel(self):
+        from selenium.webdriver import ActionChains
+        from selenium.webdriver.common.keys import Keys
+        view = self.volume()
+        contrast = self.open_panel()["Contrast"]
+        low, high = contrast.find_elements("tag name", "input")
+        self.assertEqual([thumb.get_attribute("aria-label") for thumb in (low, high)], ["Contrast, low", "Contrast, high"])
+        histogram = contrast.find_element("tag name", "canvas")
+        drawn = "const {data} = arguments[0].getContext('2d').getImageData(0, 0, 128, 48); return data.some((byte) => byte > 0)"
+        self.assertTrue(self.script(drawn, histogram))
+        # The high thumb stands at three quarters of the way.
+        ActionChains(self.driver).move_to_element_with_offset(high, high.size["width"] // 4 - 3, 0).click_and_hold() \
+            .move_by_offset(-40, 0).release().perform()
+        self.await_(lambda: self.records("look")[-1]["high"] < 0.8, "the high thumb moves")
+        self.assertEqual(self.records("look")[-1]["low"], 0)
+        low.send_keys(Keys.ARROW_RIGHT * 3)
+        self.await_(lambda: self.records("look")[-1]["low"] > 0, "the low thumb moves by keys")
+        low.send_keys(Keys.END)  # it goes as far as the other one
+        look = self.await_(lambda: (look := self.records("look")[-1])["low"] == look["high"] and look)
+        self.assertEqual(contrast.find_element("tag name", "output").text, f"{look['low']:.3g} … {look['high']:.3g}")
+        self.driver.find_element("id", "stage").send_keys("a")
+        keys = self.await_(lambda: [event["name"] for event in self.records("events") if event["kind"] in (4, 5)])
+        self.assertEqual(set(keys), {"a"})
+        self.no_errors()
+        view.end()
+
+    def test_a_control_comes_back_if_it_is_refused_and_follows_other_pages(self):
+        from selenium.webdriver.support.select import Select
+        view = self.volume()
+        controls = self.open_panel()
+        select = controls["Mode"].find_element("tag name", "select")
+        answer = self.driver.find_element("id", "answer")
+        self.script("""
+            arguments[0].append(new Option('fogg'));
+            arguments[0].value = 'fogg';
+            arguments[0].dispatchEvent(new Event('change'));""", select)
+        self.await_(lambda: "may be maximum, translucent" in answer.text, "it is refused")
+        mode = Select(select)
+        self.assertEqual(mode.first_selected_option.text, "translucent")
+        mode.select_by_visible_text("average")
+        self.await_(lambda: answer.text == "", "it counts")
+        other = view.page(codecs=())
+        values = {control["key"]: control["value"] for control in other.text("controls")["controls"]}
+        self.assertEqual(values["look.mode"], "average")
+        other.tell(type="take")
+        other.tell(type="look", seq=1, mode="iso", gamma=2, crop_z=[0.25, 1])
+        other.text("ack")
+        self.await_(lambda: mode.first_selected_option.text == "iso", "it follows the other page")
+        gamma = controls["Gamma"].find_element("tag name", "input")
+        self.assertEqual(gamma.get_property("valueAsNumber"), 2)
+        self.assertEqual(controls["Crop z"].find_element("tag name", "output").text, "0.25 … 1")
+        mode.select_by_visible_text("maximum")  # the other page has control
+        self.await_(lambda: "has control" in answer.text, "it is refused")
+        self.assertEqual(mode.first_selected_option.text, "iso")
+        self.driver.find_element("id", "take").click()
+        mode.select_by_visible_text("maximum")
+        while other.text("values")["values"]["look.mode"] != "maximum":
+            pass
+        self.no_errors()
+        view.end()
+
+    def test_a_slider_sends_at_most_once_a_refresh_and_an_old_answer_does_not_move_it(self):
+        view = self.volume()
+        gamma = self.open_panel()["Gamma"].find_element("tag name", "input")
+        sent = self.driver.execute_async_script("""
+            const [slider, done] = arguments, {socket} = millraceView, sent = [];
+            const say = socket.say.bind(socket);
+            socket.say = (message) => { if (message.type === 'look') sent.push(message); say(message); };
+            const move = (value) => { slider.value = value; slider.dispatchEvent(new Event('input')); };
+            for (let n = 0; n < 100; ++n) move(1 + n / 100);
+            move(3);
+            requestAnimationFrame(() => {
+              move(3.5);
+              millraceView.panel.ledger.answered(1, {'look.gamma': 3}); // of the wish before
+              done(sent.concat(slider.valueAsNumber));
+            });""", gamma)
+        self.assertEqual([sent[0]["gamma"], len(sent), sent[-1]], [3, 2, 3.5])
+        self.await_(lambda: abs(self.records("look")[-1]["gamma"] - 3.5) < 1e-6)
+        self.assertEqual(gamma.get_property("valueAsNumber"), 3.5)
+        self.no_errors()
+        view.end()
+
+    def test_a_watcher_sees_the_controls_and_cannot_move_them(self):
+        view = self.volume()
+        self.open(view, watches=True)
+        self.await_(lambda: self.driver.find_element("id", "open").is_displayed(), "there are controls")
+        controls = self.open_panel()
+        self.assertFalse(controls["Mode"].find_element("tag name", "select").is_enabled())
+        self.assertEqual(controls["Opacity"].find_element("tag name", "output").text, "1")
         view.end()
 
     def test_keys_and_buttons_that_are_down_go_up_when_the_page_loses_the_focus(self):
