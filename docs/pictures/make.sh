@@ -43,6 +43,9 @@ sed "s|type: null.sink|type: image.writer, path: $made/five_handlers.png, column
 "$millrace" run "$made/five_handlers.yaml" --quiet --ticks 61
 shrink five_handlers "$second"
 
-# The page of a viewer, as its test in a browser sees it.
+# The page of a viewer, as its tests in a browser see it.
 python3 tests/viewer/browser/viewer_browser.py "$millrace" examples/pipelines --screenshots "$made" Browser.test_the_ring_of_the_example_follows_the_pointer
 shrink view_from_afar 'scale=880:-1'
+python3 tests/viewer/browser/viewer_browser.py "$millrace" examples/pipelines --screenshots "$made" Browser.test_a_drag_and_the_wheel_move_the_volume_of_the_example
+few_colours='scale=960:-1,split[all][some];[some]palettegen=max_colors=128[few];[all][few]paletteuse=dither=none'
+ffmpeg -loglevel error -y -i "$made/turn_volume.png" -vf "$few_colours" docs/pictures/turn_volume.png </dev/null

@@ -79,8 +79,9 @@ TEST_CASE("A control shows its own value until somebody chooses, and again after
   REQUIRE(controls.offer(offered).empty());
   ViewChoice chosen;
   const auto own = controls.values(chosen);
-  CHECK(own.dump() == R"({"look.mode":"fog","look.gamma":0.3,"look.contrast":[0.0,1.0],"dims.step":3.0,)"
-                      R"("look.opacity":0.5,"look.iso":0.75,"look.map":"fire","look.crop_y":[0.0,1.0],"dims.level":2.0})");
+  CHECK(own.dump() ==
+        R"({"look.mode":"fog","look.gamma":0.3,"look.contrast":[0.0,1.0],"dims.step":3.0,)"
+        R"("look.opacity":0.5,"look.iso":0.75,"look.map":"fire","look.crop_y":[0.0,1.0],"dims.level":2.0})");
   LookChange look;
   look.low = 0.5F; // alone
   look.gamma = 0.7F;

@@ -131,11 +131,18 @@ TEST_CASE("Controls come to all pages and to each that comes, with the values th
   CHECK(talk.viewer.offer(test::some_controls()).empty());
   const nlohmann::json told = newest(first, "controls");
   REQUIRE(told["controls"].size() == 4);
-  CHECK(told["controls"][0] ==
-        nlohmann::json{{"kind", "choice"}, {"key", "look.mode"}, {"label", "Mode"}, {"value", "fog"},
-                       {"choices", {"fog", "surface"}}});
-  CHECK(told["controls"][1] == nlohmann::json{{"kind", "number"}, {"key", "look.gamma"}, {"label", "Gamma"},
-                                              {"value", 0.3}, {"low", 0.1}, {"high", 4.0}, {"step", 0.0}});
+  CHECK(told["controls"][0] == nlohmann::json{{"kind", "choice"},
+                                              {"key", "look.mode"},
+                                              {"label", "Mode"},
+                                              {"value", "fog"},
+                                              {"choices", {"fog", "surface"}}});
+  CHECK(told["controls"][1] == nlohmann::json{{"kind", "number"},
+                                              {"key", "look.gamma"},
+                                              {"label", "Gamma"},
+                                              {"value", 0.3},
+                                              {"low", 0.1},
+                                              {"high", 4.0},
+                                              {"step", 0.0}});
   CHECK(told["controls"][2]["value"] == nlohmann::json{0.0, 1.0});
   CHECK(told["controls"][2]["histogram"].size() == ViewControl::kParts);
   talk.say(first, R"({"type": "look", "mode": "surface", "contrast": [0.25, 0.5]})");

@@ -226,6 +226,9 @@ class Browser(unittest.TestCase):
         kinds = {event["kind"] for event in self.records("events")}
         self.assertLessEqual({0, 1, 2, 3}, kinds)  # the pipeline gets all of it as well
         self.open_panel()
+        if SCREENSHOTS:  # of the refined picture, after which none comes
+            self.await_(lambda: self.script("return performance.now() - millraceView.figures.arrivals.at(-1).ms > 500"))
+        self.shoot("turn_volume")
         self.driver.find_element("id", "reset-camera").click()
         self.await_(lambda: (camera := self.records("camera")[-1])["zoom"] == 1 and camera["angles"] == [0, 0, 0])
         self.no_errors()
@@ -272,7 +275,6 @@ class Browser(unittest.TestCase):
                                           "Crop x", "Crop y", "Crop z"])
         mode = Select(controls["Mode"].find_element("tag name", "select"))
         self.assertEqual(mode.first_selected_option.text, "translucent")
-        self.shoot("turn_volume")
         mode.select_by_visible_text("maximum")
         self.await_change("another mode is shown")
         Select(controls["Colours"].find_element("tag name", "select")).select_by_visible_text("viridis")
