@@ -88,7 +88,7 @@ struct ViewLook {
   float opacity = 1;                                // 0…1
   float iso = 0;                                    // the level of a surface, 0…1
   float crop_low[3] = {}, crop_high[3] = {1, 1, 1}; // the part of a volume that is shown: x, y, z, each 0…1
-  uint8_t mode[16] = {};                            // what is shown of a volume: "maximum"; ends with a zero
+  uint8_t mode[16] = {};                            // the way a volume is shown: "maximum"; ends with a zero
   uint8_t map[16] = {};                             // from levels to colours: "fire"; ends with a zero
   static std::vector<mr_field> fields() {
     return {field("low", &ViewLook::low),
@@ -123,7 +123,7 @@ enum class ViewControlKind : int32_t { choice = 0, number = 1, range = 2 };
 // back as a record of view.events.
 struct ViewControl {
   static constexpr std::string_view kSchema = "millrace.ViewControl";
-  static constexpr size_t kParts = 128; // of a histogram
+  static constexpr size_t kParts = 128; // a histogram's
   int32_t kind = 0;                     // a ViewControlKind
   uint8_t key[24] = {};                 // the record and its field: "look.mode", "look.contrast"; ends with a zero
   uint8_t label[24] = {};               // for people; ends with a zero
@@ -131,7 +131,7 @@ struct ViewControl {
   float step = 0;                       // from one number to the next; 0: as fine as it goes
   float value[2] = {};                  // before anybody chose: a choice's place, a number, both ends of a range
   uint8_t choices[512] = {};            // names, each ends with a zero; an empty one ends the list
-  uint32_t histogram[kParts] = {};      // of a range: how many values lie in each equal part from low to high
+  uint32_t histogram[kParts] = {};      // a range's: how many values lie in each equal part from low to high
   static std::vector<mr_field> fields() {
     return {field("kind", &ViewControl::kind),          field("key", &ViewControl::key),
             field("label", &ViewControl::label),        field("low", &ViewControl::low),
