@@ -138,9 +138,9 @@ std::string why_senseless(const ViewControl& given, const Control& control) {
            std::string(kKindNames[static_cast<size_t>(key->kind)]);
   if (key->kind == ViewControlKind::choice && control.choices.empty()) return "it has no choices";
   const bool has_numbers = std::isfinite(control.low) && std::isfinite(control.high) && std::isfinite(control.step);
-  if (key->kind != ViewControlKind::choice && !(has_numbers && control.low < control.high && control.step >= 0))
+  if (key->kind != ViewControlKind::choice && !(has_numbers && control.low <= control.high && control.step >= 0))
     return "it goes from " + sentence_of(control.low) + " to " + sentence_of(control.high) + " by steps of " +
-           sentence_of(control.step) + ", and low should be less than high";
+           sentence_of(control.step) + ", and low should be at most high";
   if (!allows(control, control.own_value))
     return "its value is " + sentence_of(control.own_value) + ", and may be " + allowed(control);
   return "";

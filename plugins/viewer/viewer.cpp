@@ -93,7 +93,7 @@ void Viewer::open(mr_peer* peer) {
                          {"width", width},
                          {"height", height}}
                 .dump());
-  if (!controls_.empty()) say(page, controls_text());
+  say(page, controls_text());
 }
 
 void Viewer::close(mr_peer* peer) {

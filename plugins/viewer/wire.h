@@ -34,7 +34,7 @@
 // The viewer says further:
 //
 //   welcome {…}                          first, once
-//   controls {controls: [{kind, key, label, value, …}]}  those that the pipeline offers; replaces the former ones
+//   controls {controls: [{kind, key, label, value, …}]}  those that the pipeline offers: second, and when they change
 //   values {values: {key: value, …}}     another page has changed some
 //   control {control}                    the page that has control; 0: none
 #pragma once

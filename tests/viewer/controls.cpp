@@ -36,8 +36,9 @@ TEST_CASE("A control that makes no sense is left out with the reason, and the ot
         "the control \"look.map\" is left out: its value is \"number 2\", and may be gray, fire");
   CHECK(why_left_out(choice("look.map", "", "gray", std::numeric_limits<float>::quiet_NaN())).find("nan") !=
         std::string::npos);
-  CHECK(why_left_out(number("look.gamma", "", 2, 2, 2)) ==
-        "the control \"look.gamma\" is left out: it goes from 2 to 2 by steps of 0, and low should be less than high");
+  CHECK(why_left_out(number("look.gamma", "", 2, 1, 2)) ==
+        "the control \"look.gamma\" is left out: it goes from 2 to 1 by steps of 0, and low should be at most high");
+  CHECK(why_left_out(number("dims.step", "", 0, 0, 0)).empty()); // a single plane
   CHECK(!why_left_out(number("look.gamma", "", 0, std::numeric_limits<float>::infinity(), 1)).empty());
   CHECK(why_left_out(number("look.gamma", "", 1, 2, 3)) ==
         "the control \"look.gamma\" is left out: its value is 3, and may be 1 to 2");

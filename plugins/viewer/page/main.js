@@ -87,7 +87,6 @@ socket.addEventListener('welcome', async ({detail}) => {
   maySteer = detail.steers;
   holder = detail.control;
   input.begin();
-  input.turns = false;
   panel.begin(maySteer);
   decoder?.close();
   decoder = new Decoder((picture, frame) => screen.show(picture, frame), (picture) => acknowledge(picture, FAILED));

@@ -21,12 +21,11 @@ export class Panel {
     within('#reset-camera').onclick = () => say({type: 'camera', op: 'reset'});
   }
 
-  // A new connection has no controls until the viewer tells them.
+  // The viewer tells each new connection the controls.
   begin(maySteer) {
     this.ledger.begin();
     this.fields.disabled = !maySteer;
     this.answer.textContent = '';
-    this.offer([]);
   }
 
   // A control that was there before keeps its elements, and with them the focus.

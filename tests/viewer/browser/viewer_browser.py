@@ -369,6 +369,37 @@ class Browser(unittest.TestCase):
         self.no_errors()
         view.end()
 
+    def test_controls_of_slices_speak_of_axes_and_whole_steps(self):
+        view = self.volume()
+        self.open_panel()
+        sent = self.driver.execute_async_script("""
+            const [done] = arguments, {socket, panel} = millraceView, sent = [];
+            socket.say = ({seq, ...message}) => sent.push(message);
+            const step = (key, label) => ({kind: 'number', key, label, low: 0, high: 9, step: 1, value: 4});
+            panel.offer([{kind: 'choice', key: 'dims.axis', label: 'axis', choices: ['z', 'y', 'x'], value: 'z'},
+                         step('dims.step', 'position'), step('dims.step_2', 'on x'), step('dims.level', 'level')]);
+            const [axis, ...sliders] = document.querySelectorAll('#controls select, #controls input');
+            axis.value = 'x';
+            axis.dispatchEvent(new Event('change'));
+            for (const slider of sliders) {
+              slider.value = 7;
+              slider.dispatchEvent(new Event('input'));
+            }
+            requestAnimationFrame(() => done(sent));""")
+        self.assertEqual(sent, [{"type": "dims", "axis": 2}, {"type": "dims", "step": 7},
+                                {"type": "dims", "step": 7, "axis": 2}, {"type": "dims", "level": 7}])
+        self.no_errors()
+        view.end()
+
+    def test_the_panel_stays_open_while_a_lost_connection_comes_back(self):
+        view = self.volume()
+        self.open_panel()
+        self.script("millraceView.socket.socket.close(); millraceView.panel.list.textContent = ''")
+        self.await_(lambda: len(self.driver.find_elements("css selector", "#controls > .control")) == 9, "the controls are told again")
+        self.assertTrue(self.driver.find_element("id", "panel").is_displayed())
+        self.no_errors()
+        view.end()
+
     def test_a_watcher_sees_the_controls_and_cannot_move_them(self):
         view = self.volume()
         self.open(view, watches=True)
