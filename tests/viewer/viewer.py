@@ -215,7 +215,8 @@ class Viewer(unittest.TestCase):
         view = View(self, EXAMPLES / "turn_volume.yaml", "--set", "data.width=16", "--set", "data.height=16",
                     "--set", "data.depth=16", "--set", "turned.mode=maximum")
         first = view.page()
-        controls = first.text("controls")["controls"]
+        while not (controls := first.text("controls")["controls"]):  # until the volume is there
+            pass
         self.assertEqual([control["key"] for control in controls],
                          ["look.mode", "look.map", "look.contrast", "look.gamma", "look.opacity", "look.iso",
                           "look.crop_x", "look.crop_y", "look.crop_z"])
