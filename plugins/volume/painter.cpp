@@ -11,22 +11,9 @@ namespace millrace::volume {
 
 namespace {
 
-constexpr size_t kSamplesMax = size_t{1} << 20; // that are looked at in the middle plane
-constexpr double kPartBelow = 0.005, kPartAbove = 0.995;
 constexpr size_t kRowsOfPart = 4;
 
 uint8_t byte_of(float channel) { return static_cast<uint8_t>(std::lround(std::clamp(channel, 0.0F, 255.0F))); }
-
-// The finite values of the middle plane, or of as many of its voxels, evenly apart.
-template <class Number>
-std::vector<float> samples_of(const Voxels<Number>& voxels) {
-  const auto count = static_cast<size_t>(voxels.width) * static_cast<size_t>(voxels.height);
-  const Number* const plane = voxels.data + static_cast<size_t>(voxels.depth / 2) * count;
-  std::vector<float> samples;
-  for (size_t i = 0; i < count; i += count / kSamplesMax + 1)
-    if (const auto value = static_cast<float>(plane[i]); std::isfinite(value)) samples.push_back(value);
-  return samples;
-}
 
 int32_t bricks_along(int32_t voxels) { return (voxels + Bricks::kEdge - 1) / Bricks::kEdge; }
 
@@ -34,21 +21,9 @@ int32_t bricks_along(int32_t voxels) { return (voxels + Bricks::kEdge - 1) / Bri
 
 template <class Number>
 Survey<Number>::Survey(const Voxels<Number>& voxels, Crew& crew) {
-  find_contrast(voxels);
+  std::vector<float> samples = samples_of_middle_plane(voxels);
+  contrast_ = first_contrast(samples);
   find_bricks(voxels, crew);
-}
-
-template <class Number>
-void Survey<Number>::find_contrast(const Voxels<Number>& voxels) {
-  std::vector<float> samples = samples_of(voxels);
-  if (samples.empty()) return;
-  const auto at = [&](double part) {
-    const auto place = samples.begin() + static_cast<std::ptrdiff_t>(part * static_cast<double>(samples.size() - 1));
-    std::nth_element(samples.begin(), place, samples.end());
-    return *place;
-  };
-  contrast_ = {at(kPartBelow), at(kPartAbove)};
-  if (contrast_.high <= contrast_.low) contrast_.high = contrast_.low + 1;
 }
 
 // A sample in a brick lies between the middles of voxels that may be one outside of it.
@@ -77,7 +52,7 @@ template <class Number>
 void count_levels(const Voxels<Number>& voxels, const Contrast& contrast, float low, float high,
                   std::span<uint32_t> counts) {
   std::ranges::fill(counts, 0U);
-  for (const float value : samples_of(voxels)) {
+  for (const float value : samples_of_middle_plane(voxels)) {
     const float part = (value - contrast.low) / (contrast.high - contrast.low), at = (part - low) / (high - low);
     if (!(at >= 0 && at <= 1)) continue;
     ++counts[std::min(static_cast<size_t>(at * static_cast<float>(counts.size())), counts.size() - 1)];

@@ -8,15 +8,11 @@
 
 #include "millrace/payload/view.h"
 #include "plugins/crew/crew.h"
+#include "plugins/volume/contrast.h"
 #include "plugins/volume/march.h"
 #include "plugins/volume/voxels.h"
 
 namespace millrace::volume {
-
-// The values between which the first picture's contrast lies: 0.5 and 99.5 of a hundred of the middle plane's voxels.
-struct Contrast {
-  float low = 0, high = 1;
-};
 
 struct Settings {
   uint32_t width, height; // the picture's
@@ -36,7 +32,6 @@ class Survey {
   Bricks bricks() const { return {greatest_.data(), across_, down_, deep_}; }
 
  private:
-  void find_contrast(const Voxels<Number>& voxels);
   void find_bricks(const Voxels<Number>& voxels, Crew& crew);
 
   Contrast contrast_;

@@ -37,8 +37,8 @@ std::vector<uint8_t> bytes_of(const Value& picture) {
 }
 
 TEST_CASE("the plugin brings its handlers, each with a sentence, and a manual that ends in a line to paste") {
-  CHECK(types_of(load_plugin("volume")) == std::set<std::string>{"volume.render", "volume.test"});
-  for (const char* const type : {"volume.render", "volume.test"}) {
+  CHECK(types_of(load_plugin("volume")) == std::set<std::string>{"volume.render", "volume.slice", "volume.test"});
+  for (const char* const type : {"volume.render", "volume.slice", "volume.test"}) {
     CAPTURE(type);
     CHECK(std::string(handler_type(type).summary).size() > 10);
     CHECK(!manual_line(handler_type(type)).empty());
