@@ -82,13 +82,14 @@ std::vector<float> some_values(const PlaneSource<Element>& plane) {
 
 class SliceVolume final : public Handler {
  public:
-  SliceVolume() { cost_hint_us(2000); } // 1080p of a plane of 16 bits
+  SliceVolume() { cost_hint_us(5000); } // 1080p of a plane of 16 bits
 
   void configure(const Formats& formats) override {
     const Format& in = formats.in(volume_);
     for (int axis = 0; axis < 3 && in.rank == 3; ++axis)
       if (in.shape_kind[axis] == MR_DIM_FIXED) check(in.shape[axis]);
     formats.image(video_, Pixel::rgb8, static_cast<uint32_t>(*width_), static_cast<uint32_t>(*height_));
+    takes_host_memory(memory_for(in));
   }
   void start() override {
     crew_.emplace(static_cast<uint32_t>(std::max<int64_t>(*threads_, 1)));
@@ -139,6 +140,18 @@ class SliceVolume final : public Handler {
     if (side < 1 || side > kSideMax)
       throw std::invalid_argument("a side of the volume has " + std::to_string(side) + " voxels, and may have 1 to " +
                                   std::to_string(kSideMax));
+  }
+  // Chunks, the region that is shown and its new chunks, and the picture. A plane has a third more on all its levels.
+  uint64_t memory_for(const Format& in) const {
+    uint64_t plane = uint64_t{1} << 40; // its size is unknown
+    const bool is_known = in.rank == 3 && std::all_of(in.shape_kind, in.shape_kind + 3,
+                                                      [](uint32_t kind) { return kind == MR_DIM_FIXED; });
+    if (is_known) {
+      const auto side = [&](int axis) { return static_cast<uint64_t>(in.shape[axis]); };
+      plane = std::max({side(0) * side(1), side(1) * side(2), side(0) * side(2)}) * sizeof(float);
+    }
+    return std::min(static_cast<uint64_t>(*cache_) * kMiB, plane * 4 / 3) +
+           2 * std::min(static_cast<uint64_t>(*region_) * kMiB, plane) + row_bytes() * static_cast<uint64_t>(*height_);
   }
   size_t row_bytes() const { return static_cast<size_t>(*width_) * 3; }
   template <class Record>

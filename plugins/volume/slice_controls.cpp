@@ -40,7 +40,7 @@ ViewControl number(const char* key, const char* label, float low, float high, fl
 
 // From the least to the greatest value of the middle plane, in parts of the first contrast, which lies between them.
 ViewControl contrast(const SliceState& state, const std::vector<float>& values) {
-  const float range = state.first_contrast.high - state.first_contrast.low;
+  const float range = std::max(state.first_contrast.high - state.first_contrast.low, 1e-20F);
   ViewControl made = control(ViewControlKind::range, "look.contrast", "contrast");
   made.low = std::min((state.least - state.first_contrast.low) / range, 0.0F);
   made.high = std::max((state.greatest - state.first_contrast.low) / range, 1.0F);

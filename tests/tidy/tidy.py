@@ -84,9 +84,10 @@ EDGES = {
     "cli": {"compose", "serve", "http", "node", "embed", "exec", "plan", "graph", "plugin", "memory", "device", "net", "fleet", "observe"},
     "bench": {"cli", "compose", "batch", "embed", "exec", "plan", "graph", "plugin", "memory", "device", "net", "observe"},
 }
-# The registry holds the table of the built-in handlers, the CUDA module that of their kernels; a benchmark calls a
-# network's engine by itself.
-INCLUDES_ALLOWED = {("plugin", "handlers/builtin.h"), ("device", "handlers/gpu/tables.h"), ("bench", "plugins/model/engine.h")}
+# The registry holds the table of the built-in handlers, the CUDA module that of their kernels; benchmarks call a
+# network's engine and what a slice computes by themselves.
+INCLUDES_ALLOWED = {("plugin", "handlers/builtin.h"), ("device", "handlers/gpu/tables.h"), ("bench", "plugins/model/engine.h"),
+                    ("bench", "plugins/volume/colour_maps.h"), ("bench", "plugins/volume/slice_painter.h")}
 # A plugin sees no other, but for the encoders and the crew of threads, which are libraries of their own without handlers,
 # and for the one header about FFmpeg's objects.
 PLUGINS_SHARE = {"plugins/viewer": ("plugins/codec/",), "plugins/codec": ("plugins/ffmpeg/",), "plugins/media": ("plugins/ffmpeg/",),
