@@ -113,7 +113,7 @@ int32_t level_within(int32_t level, int32_t count, uint64_t bytes_max,
   return level;
 }
 
-LevelChooser::Choice LevelChooser::choose(const Sight& sight) {
+LevelChooser::Choice LevelChooser::choose(const PlaneSight& sight) {
   if (last_ && sight.zoom != zoom_) zoomed_ = {zoom_ / sight.zoom, sight.now_ns};
   zoom_ = sight.zoom;
   const SeenBox box = seen_box(sight.corners, sight.plane);

@@ -80,7 +80,7 @@ int32_t level_within(int32_t level, int32_t count, uint64_t bytes_max,
                      const std::function<uint64_t(int32_t level)>& bytes_at);
 
 // A picture of a plane, as far as levels depend on it.
-struct Sight {
+struct PlaneSight {
   PlaneSize plane;
   Corners corners;
   double pixels; // the picture has these for one of level 0
@@ -100,7 +100,7 @@ class LevelChooser {
   };
   // `bytes_max`: of a region.
   LevelChooser(const ChunkGrid& grid, uint64_t bytes_max) : grid_(grid), bytes_max_(bytes_max) {}
-  Choice choose(const Sight& sight);
+  Choice choose(const PlaneSight& sight);
   // Call it when another plane size is shown, or time begins anew.
   void reset();
 

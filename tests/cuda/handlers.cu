@@ -19,6 +19,10 @@ __global__ void add_one(int64_t* to, const int64_t* from) {
   await_inputs();
   *to = *from + 1;
 }
+__host__ __device__ int64_t place_of(int64_t value) { return value * 7 % 100'000; }
+__global__ void look_up(int64_t* to, const int64_t* from, const int64_t* table) {
+  *to = *from + table[place_of(*from)];
+}
 __global__ void add_both(int64_t* to, const int64_t* a, const int64_t* b) {
   await_inputs();
   *to = *a * 1000 + (b ? *b : -1);
@@ -201,6 +205,39 @@ struct Judge final : Handler {
     const std::span<const Box> made = boxes.view(tick);
     if (tick.index() % 3) *fresh(out, tick) = total_of(made.data(), made.size());
     if (made.size() > 2) boxes.shrink(tick, 2);
+  }
+};
+
+// Lasts, and is another one on each `each`-th tick: kEntries numbers from its tick's on, in memory of its own.
+constexpr int64_t kEntries = 100'000;
+struct Table final : Handler {
+  Input<Tensor> in{*this, "in", on_cpu};
+  Output<Tensor> out{*this, "out", lasting, on_cpu};
+  Param<int64_t> each{*this, "each", 1, "ticks from one to the next"};
+  void configure(const Formats& formats) override { formats.tensor(out, dtype_of<int64_t>(), {kEntries}).adopted = 1; }
+  void process(Tick& tick, Cpu&) {
+    if (tick.index() % static_cast<uint64_t>(*each) != 0) return;
+    auto* const table = new std::vector<int64_t>(kEntries);
+    for (size_t i = 0; i < table->size(); ++i) (*table)[i] = *number(in(tick)) * 1000 + static_cast<int64_t>(i);
+    const auto release = [](void* context) { delete static_cast<std::vector<int64_t>*>(context); };
+    mr_value& value = out.adopt(tick, table->data(), table->size() * sizeof(int64_t), release, table);
+    const int64_t shape[] = {kEntries};
+    detail::lay_out_tensor(dtype_of<int64_t>(), shape, value.as.tensor);
+  }
+};
+
+// Adds an entry of a table.
+struct LookUp final : Handler {
+  Input<Tensor> in{*this, "in"};
+  Input<Tensor> table{*this, "table"};
+  Output<Tensor> out{*this, "out", like(in)};
+  LookUp() { capturable(); }
+  void process(Tick& tick, Cpu&) {
+    *fresh(out, tick) = *number(in(tick)) + number(table(tick))[place_of(*number(in(tick)))];
+  }
+  void process(Tick& tick, Cuda& cuda) {
+    look_up<<<1, 1, 0, stream_of(cuda)>>>(fresh(out, tick), number(in(tick)), number(table(tick)));
+    check(cudaGetLastError());
   }
 };
 
@@ -427,11 +464,12 @@ const mr_handler_type* type(const char* name) {
 
 const mr_plugin& cuda_plugin() {
   static const mr_handler_type* const types[] = {
-      type<Index>("c.index"), type<Add>("c.add"),     type<Pair>("c.pair"),        type<InPlace>("c.paint"),
-      type<Spin>("c.spin"),   type<Wild>("c.wild"),   type<PastEnd>("c.past_end"), type<Waits>("c.waits"),
-      type<End>("c.end"),     type<Move>("c.move"),   type<Frames>("c.frames"),    type<Make>("c.make"),
-      type<First>("c.first"), type<Few>("c.few"),     type<HostFew>("c.hostfew"),  type<Total>("c.total"),
-      type<Judge>("c.judge"), type<Climb>("c.climb"), type<Where>("c.where")};
+      type<Index>("c.index"),  type<Add>("c.add"),     type<Pair>("c.pair"),        type<InPlace>("c.paint"),
+      type<Spin>("c.spin"),    type<Wild>("c.wild"),   type<PastEnd>("c.past_end"), type<Waits>("c.waits"),
+      type<End>("c.end"),      type<Move>("c.move"),   type<Frames>("c.frames"),    type<Make>("c.make"),
+      type<First>("c.first"),  type<Few>("c.few"),     type<HostFew>("c.hostfew"),  type<Total>("c.total"),
+      type<Judge>("c.judge"),  type<Climb>("c.climb"), type<Where>("c.where"),      type<Table>("c.table"),
+      type<LookUp>("c.lookup")};
   static const mr_plugin table = {sizeof(mr_plugin), MR_ABI_VERSION, "c", "1", types, std::size(types), 0};
   return table;
 }

@@ -147,6 +147,39 @@ TEST_CASE("4.5: records that a region reads by latest are copied into its slot, 
   }
 }
 
+TEST_CASE("3.7: a GPU gets each lasting value once, and regions that read it are recorded anew for a successor") {
+  const auto make = [](const std::string& place, int64_t each) {
+    Pipeline pipeline;
+    pipeline.clock(graph::ClockMode::free, 0, 1, 3);
+    pipeline.add("source", "c.index", {{"count", "200"}}).device = "cpu";
+    pipeline.add("table", "c.table", {{"each", std::to_string(each)}}).device = "cpu";
+    pipeline.add("one", "c.lookup").device = place;
+    pipeline.add("two", "c.add").device = place;
+    pipeline.add("sink", "t.sink", {{"log", "c"}});
+    pipeline.connect("source.out", "table.in");
+    pipeline.connect("source.out", "one.in");
+    pipeline.connect("table.out", "one.table").policy = graph::Policy::latest;
+    pipeline.connect("one.out", "two.in");
+    pipeline.connect("two.out", "sink.in");
+    return pipeline;
+  };
+  for (const int64_t each : {1000, 50, 3, 1}) {
+    CAPTURE(each);
+    const std::vector<Seen> host = seen_by(make("cpu", each), on_host(), "c");
+    REQUIRE(host.size() == 200);
+    const Ran result = run(make("cuda:0", each), on_gpu());
+    REQUIRE_MESSAGE(result.ok, result.error.what);
+    CHECK(result.seen("c") == host);
+    uint64_t copies = 0;
+    for (const TransferReport& transfer : result.report.transfers)
+      if (transfer.edge.rfind("table.out", 0) == 0) copies += transfer.count;
+    CHECK(copies == static_cast<uint64_t>((200 + each - 1) / each));
+    REQUIRE(result.report.regions.size() == 1);
+    CHECK(result.report.regions[0].launches == 200);
+    CHECK(result.report.regions[0].one_by_one == 0);
+  }
+}
+
 TEST_CASE("4.4: what kernels write to the host is read there, with its count, and was copied nowhere") {
   const auto make = [](const std::array<std::string, 3>& places) {
     Pipeline pipeline = few_and_totals("c", places);

@@ -107,7 +107,7 @@ TEST_CASE("a level that has too many bytes gives way to the next one that has no
 }
 
 // A square plane of 4096, seen whole in a picture of 1080 rows at zoom 1.
-Sight sight(double zoom, int64_t now_ns, int32_t level = -1) {
+PlaneSight sight(double zoom, int64_t now_ns, int32_t level = -1) {
   const double half_height = 2048 / zoom, half_width = half_height * 1920 / 1080;
   return {{4096, 4096},
           upright(2048 - half_width, 2048 - half_height, 2048 + half_width, 2048 + half_height),
@@ -142,7 +142,7 @@ TEST_CASE("a level that was asked for is taken, unless the region has too many b
 TEST_CASE("a plane that is not in the picture is not seen, and the level after it is found anew") {
   LevelChooser chooser({}, uint64_t{64} << 20);
   CHECK(chooser.choose(sight(1, 0)).level == 2);
-  Sight beside = sight(1, 40 * kMs);
+  PlaneSight beside = sight(1, 40 * kMs);
   for (Corner& corner : beside.corners) corner.x += 1e5;
   CHECK(!chooser.choose(beside).is_seen);
   CHECK(chooser.choose(sight(4, 80 * kMs)).level == 0);
