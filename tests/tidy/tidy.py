@@ -89,9 +89,9 @@ EDGES = {
 INCLUDES_ALLOWED = {("plugin", "handlers/builtin.h"), ("device", "handlers/gpu/tables.h"), ("bench", "plugins/model/engine.h"),
                     ("bench", "plugins/volume/colour_maps.h"), ("bench", "plugins/volume/slice_painter.h")}
 # A plugin sees no other, but for the encoders and the crew of threads, which are libraries of their own without handlers,
-# and for the one header about FFmpeg's objects.
+# for the one header about FFmpeg's objects, and for the parser of NumPy's header.
 PLUGINS_SHARE = {"plugins/viewer": ("plugins/codec/",), "plugins/codec": ("plugins/ffmpeg/",), "plugins/media": ("plugins/ffmpeg/",),
-                 "plugins/codebook": ("plugins/crew/",), "plugins/volume": ("plugins/crew/",)}
+                 "plugins/codebook": ("plugins/crew/",), "plugins/volume": ("plugins/crew/", "handlers/tensor/npy.h")}
 
 # The link's core takes bytes, time and random numbers as arguments, so that a simulator and a fuzzer run the same code.
 FOLDERS_WITHOUT_A_SYSTEM = ("runtime/net", "tests/net/sim", "runtime/fleet", "runtime/batch", "runtime/batch/sim")
