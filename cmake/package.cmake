@@ -54,7 +54,7 @@ endif()
 millrace_package(codebook millrace-plugin-codebook utils "${command_of_this_build}"
   "Codebooks for millrace: anchors that are annealed to vectors, their files, and `millrace codebook`")
 millrace_package(volume millrace-plugin-volume utils "${command_of_this_build}"
-  "Pictures of volumes for millrace, turned in a browser")
+  "Volumes of files for millrace, and pictures of them, turned in a browser")
 if(TARGET codec)
   millrace_package(codec millrace-plugin-codec video "${command_of_this_build}"
     "Pictures as packets of JPEG and H.264 for millrace, by libjpeg-turbo and FFmpeg's libraries")

@@ -29,6 +29,7 @@ SOURCES = {
                    ["path={folder}/p_*.png"]),
     "tensor.from_npy": ("test.number count=9 ! tensor.to_npy path={folder}/numbers.npy",
                         ["path={folder}/numbers.npy"]),
+    "volume.file": ("volume.test width=9 height=8 depth=7 ! tensor.to_npy path={folder}/volume.npy", ["path={folder}/volume.npy"]),
     "video.file": ("test.pattern width=64 height=48 count=9 fps=25 ! video.writer path={folder}/video.avi",
                    ["path={folder}/video.avi"]),
 }

@@ -13,7 +13,8 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 EXAMPLES = ROOT / "examples"
 # Libraries that only the packages of these names may ask for.
 LIBRARIES = {"libopencv-": {"millrace-plugin-opencv"}, "libav": {"millrace-plugin-codec", "millrace-plugin-media", "millrace-plugin-viewer"},
-             "libturbojpeg": {"millrace-plugin-codec", "millrace-plugin-viewer"}, "libtorch": {"millrace-plugin-model-torch"}}
+             "libturbojpeg": {"millrace-plugin-codec", "millrace-plugin-viewer"}, "libtorch": {"millrace-plugin-model-torch"},
+             "libtiff": {"millrace-plugin-volume"}, "libblosc": {"millrace-plugin-volume"}, "libzstd": {"millrace-plugin-volume"}}
 REQUIRED = ("millrace", "millrace-dev")
 # A type of handler that each plugin brings.
 TYPES = {"millrace-plugin-opencv": "image.file", "millrace-plugin-media": "video.file",

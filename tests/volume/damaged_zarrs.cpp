@@ -37,6 +37,7 @@ struct Change {
 
 constexpr Change kWrongShapes[] = {
     {"no JSON", 2, "none", "{", "[", "it is no JSON: the mistake is at byte"},
+    {"a number beyond all", 2, "none", "[4, 10,", "[4, 1e999,", "a number in it is beyond 1.8e308"},
     {"no shape", 2, "none", "\"shape\"", "\"sharp\"", "it has no 'shape'"},
     {"a side of text", 2, "none", "[4, 10,", "[4, \"10\",", "shape[1]: it is \"10\", and should be a whole number"},
     {"a negative side", 3, "none", "[4, 10,", "[4, -10,", "shape[1]: it is -10, and should be a whole number"},

@@ -42,7 +42,7 @@ TEST_CASE("the plugin brings its handlers, each with a sentence, and a manual th
   for (const std::string& type : types) {
     CAPTURE(type);
     CHECK(std::string(handler_type(type.c_str()).summary).size() > 10);
-    CHECK(!manual_line(handler_type(type)).empty());
+    CHECK(!manual_line(handler_type(type.c_str())).empty());
   }
 }
 

@@ -38,6 +38,8 @@ Metadata Metadata::parse(const std::string& text, const std::string& path) {
     document->json = nlohmann::json::parse(text);
   } catch (const nlohmann::json::parse_error& error) {
     throw cannot_read(path, "it is no JSON: the mistake is at byte " + std::to_string(error.byte));
+  } catch (const nlohmann::json::out_of_range&) {
+    throw cannot_read(path, "a number in it is beyond 1.8e308");
   }
   if (!document->json.is_object())
     throw cannot_read(path, "it is " + shown_json(document->json) + ", and should be an object");
