@@ -5,15 +5,12 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <charconv>
-#include <cmath>
-#include <cstring>
-#include <limits>
 #include <optional>
 #include <string_view>
 #include <utility>
 
 #include "plugins/volume/files/fault.h"
+#include "plugins/volume/files/zarr_fill.h"
 
 namespace millrace::volume {
 
@@ -40,42 +37,6 @@ void check_chunk(const ZarrArray& array, const Metadata& chunk) {
   for (const int64_t extent : array.chunk) {
     bytes *= static_cast<uint64_t>(extent); // below 2^61
     if (bytes > kChunkBytesMax) throw chunk.fault("a chunk has more than " + std::to_string(kChunkBytesMax) + " bytes");
-  }
-}
-
-// ---- fill_value
-
-template <class Number>
-void put(std::array<uint8_t, 4>& fill, Number number) {
-  std::memcpy(fill.data(), &number, sizeof number);
-}
-
-std::optional<float> float_of(const std::string& text) {
-  if (text == "NaN") return std::numeric_limits<float>::quiet_NaN();
-  if (text == "Infinity") return std::numeric_limits<float>::infinity();
-  if (text == "-Infinity") return -std::numeric_limits<float>::infinity();
-  uint32_t bits = 0;
-  if (text.size() != 10 || !text.starts_with("0x")) return std::nullopt;
-  const auto [end, problem] = std::from_chars(text.data() + 2, text.data() + text.size(), bits, 16);
-  if (problem != std::errc() || end != text.data() + text.size()) return std::nullopt;
-  float number = 0;
-  std::memcpy(&number, &bits, sizeof number);
-  return number;
-}
-
-void take_fill(ZarrArray& array, const Metadata& metadata) {
-  const std::optional<Metadata> fill = metadata.find("fill_value");
-  if (!fill) return; // null: anything will do
-  if (array.dtype == dtype_of<float>()) {
-    std::optional<float> number;
-    if (fill->json().is_number()) number = static_cast<float>(fill->json().get<double>());
-    if (fill->json().is_string()) number = float_of(fill->text());
-    if (!number) throw fill->fault("it is no number of float32");
-    put(array.fill, *number);
-  } else if (array.dtype == dtype_of<uint16_t>()) {
-    put(array.fill, static_cast<uint16_t>(fill->whole(0, UINT16_MAX)));
-  } else {
-    put(array.fill, static_cast<uint8_t>(fill->whole(0, UINT8_MAX)));
   }
 }
 
@@ -150,7 +111,7 @@ ZarrArray array_of_2(const Metadata& metadata, const std::string& folder) {
     if (text != "." && text != "/") throw separator->fault("it is '" + text + "', and may be '.' or '/'");
     array.separator = text[0];
   }
-  take_fill(array, metadata);
+  array.fill = zarr_fill(metadata, array.dtype);
   return array;
 }
 
@@ -277,7 +238,7 @@ ZarrArray array_of_3(const Metadata& metadata, const std::string& folder) {
       transformers && !transformers->elements(kAxesMax).empty())
     throw transformers->fault("there are transformers, and only arrays without are read");
   take_codecs(array, metadata.at("codecs"));
-  take_fill(array, metadata);
+  array.fill = zarr_fill(metadata, array.dtype);
   return array;
 }
 
