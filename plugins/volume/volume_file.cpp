@@ -1,11 +1,12 @@
 // volume.file: gives the volume of a file.
 #include <algorithm>
+#include <array>
 #include <atomic>
-#include <cstring>
 #include <memory>
 #include <optional>
 #include <span>
 #include <string>
+#include <utility>
 
 #include "millrace/handler.h"
 #include "plugins/crew/crew.h"
@@ -30,10 +31,11 @@ Numbers stay as they are. Everything but the packed bytes is checked before anyt
 a file that breaks off, a codec that is not known, the head of each chunk. A missing chunk is an error;
 with `missing: fill` it has the array's fill_value.
 
+A file whose numbers lie as in memory (NPY, and raw numbers in the machine's order) is mapped, and takes
+no memory of its own. Others are decoded into one block.
+
     volume.file path=examples/data/balls.npy ! null.sink
 )"[1];
-
-constexpr size_t kCopiedPerPart = 4 << 20; // bytes
 
 class VolumeOfFile final : public Handler {
  public:
@@ -43,7 +45,8 @@ class VolumeOfFile final : public Handler {
   }
   void configure(const Formats& formats) override {
     if (!planned_) return;
-    formats.tensor(volume_, planned_->dtype, {planned_->shape[0], planned_->shape[1], planned_->shape[2]});
+    const std::array<int64_t, 3>& shape = planned_->shape;
+    formats.tensor(volume_, planned_->dtype, {shape[0], shape[1], shape[2]}).adopted = is_mapped_;
   }
   void start() override {
     if (!file_) open(); // else it is open since the plan was made
@@ -56,16 +59,14 @@ class VolumeOfFile final : public Handler {
     if (is_given_) return tick.end();
     is_given_ = true;
     is_interrupted_ = false; // an earlier interrupt was meant for another call
+    if (is_mapped_) return adopt(tick, *file_->mapped());
     const VolumeDescription& what = file_->description();
     const std::span<uint8_t> to = {volume_.allocate(tick, what.dtype, what.shape).data(),
                                    static_cast<size_t>(what.bytes())};
     Crew crew(static_cast<uint32_t>(std::max<int64_t>(*threads_, 1)),
               [this] { return is_interrupted_.load(std::memory_order_relaxed); });
     try {
-      if (const std::optional<MappedVoxels> voxels = file_->mapped())
-        copy(voxels->bytes(), to, crew);
-      else
-        file_->read_into(to, crew);
+      file_->read_into(to, crew);
     } catch (const Interrupted&) {
       volume_.withdraw(tick);
       tick.end();
@@ -84,14 +85,20 @@ class VolumeOfFile final : public Handler {
     wishes.fills_missing = *missing_ == "fill";
     file_ = open_volume(*path_, wishes);
     planned_ = file_->description();
+    is_mapped_ = file_->mapped().has_value();
     is_given_ = false;
   }
-  static void copy(std::span<const uint8_t> from, std::span<uint8_t> to, Crew& crew) {
-    crew.each(to.size(), kCopiedPerPart,
-              [&](size_t begin, size_t end) { std::memcpy(to.data() + begin, from.data() + begin, end - begin); });
+  // The mapping stays until the last reader is done.
+  void adopt(Tick& tick, MappedVoxels voxels) const {
+    const VolumeDescription& what = file_->description();
+    auto* const held = new MappedVoxels(std::move(voxels));
+    const auto release = [](void* context) { delete static_cast<MappedVoxels*>(context); };
+    mr_value& value = volume_.adopt(tick, held->first.get(), held->size, release, held);
+    detail::lay_out_tensor(what.dtype, what.shape, value.as.tensor);
   }
 
-  Output<Tensor> volume_{*this, "volume", dtypes<uint8_t, uint16_t, float>(), rank(3), help("[depth, height, width]")};
+  Output<Tensor> volume_{*this,   "volume", dtypes<uint8_t, uint16_t, float>(),
+                         rank(3), lasting,  help("[depth, height, width]")};
   Param<std::string> path_{*this, "path", "", "the file, or the folder of a Zarr", required, reads_path};
   Param<std::string> shape_{*this, "shape", "", "of raw numbers: DEPTHxHEIGHTxWIDTH; empty: the file says it"};
   Param<std::string> dtype_{*this, "dtype", "uint8", "of raw numbers", choices({"uint8", "uint16", "float32"})};
@@ -107,6 +114,7 @@ class VolumeOfFile final : public Handler {
 
   std::unique_ptr<VolumeFile> file_;
   std::optional<VolumeDescription> planned_;
+  bool is_mapped_ = false;
   bool is_given_ = false;
   std::atomic<bool> is_interrupted_{false};
 };

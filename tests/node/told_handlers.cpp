@@ -188,7 +188,7 @@ TEST_CASE("a handler that was told and is live here too asks the live one what i
   json told = own.told("total");
   told["answers"] = {{{"inputs", json::parse(text_of(few))},
                       {"outputs", json::parse(text_of(more))}, // not its own
-                      {"memory", {{"scratch", 0}, {"host", 0}, {"state", 0}}}}};
+                      {"memory", {{"scratch", 0}, {"host", 0}, {"state", 0}, {"device", 0}}}}};
   ToldHandlers handlers;
   plan::HandlerFacts& handler = own.handler("total");
   handlers.take(told, handler);

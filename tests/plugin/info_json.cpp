@@ -82,8 +82,11 @@ TEST_CASE("every byte of a format but its record type is kept") {
   format.rank = MR_RANK_MAX;
   format.records = nullptr;
   const mr_format read = read_format(json::parse(to_json(format).dump()));
-  constexpr size_t kPadding = offsetof(mr_format, rank) + sizeof(mr_format::rank); // four bytes of nothing
-  std::memset(reinterpret_cast<char*>(&format) + kPadding, 0, offsetof(mr_format, shape) - kPadding);
+  const auto clear = [&](size_t from, size_t to) {
+    std::memset(reinterpret_cast<char*>(&format) + from, 0, to - from);
+  };
+  clear(offsetof(mr_format, rank) + sizeof(mr_format::rank), offsetof(mr_format, shape)); // four bytes of nothing
+  clear(offsetof(mr_format, ranks) + sizeof(mr_format::ranks), offsetof(mr_format, records));
   CHECK(std::memcmp(&read, &format, sizeof format) == 0);
 }
 

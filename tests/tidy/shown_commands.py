@@ -122,7 +122,7 @@ def as_run(command):
     if command.startswith("cmake --preset "):
         return f"{command} -S {ROOT} -B configured"
     runs, bounded = "millrace run" in command, re.search(r"--ticks|count=[1-9]", command)
-    endless = runs and not bounded and any(word in command for word in ("test.pattern", "pattern.count=0", "remote_draw", "turn_volume"))
+    endless = runs and not bounded and any(word in command for word in ("test.pattern", "pattern.count=0", "remote_draw", "volume.yaml", "slices.yaml"))
     return f"{command} --ticks {PICTURES}" if endless else command
 
 

@@ -9,6 +9,7 @@ import http.client
 import json
 import os
 import pathlib
+import socket
 import subprocess
 import sys
 import tempfile
@@ -34,6 +35,25 @@ def view_of_ticks(test, pipeline, ticks):
         subprocess.run([client.MILLRACE, "run", pipeline, *REALTIME, "--ticks", str(ticks), "--json", report], check=True,
                        stderr=subprocess.DEVNULL, timeout=SECONDS_MAX)
         return json.loads(report.read_text())
+
+
+class BatchJob(unittest.TestCase):
+    def test_the_log_of_a_job_of_slurm_has_the_tunnel_to_the_run_and_the_links(self):
+        job = EXAMPLES.parent / "cluster" / "view.sbatch"
+        with socket.create_server(("127.0.0.1", 0)) as free:
+            port = free.getsockname()[1]
+        environment = {**os.environ, "MILLRACE": str(client.MILLRACE), "MILLRACE_PORT": str(port), "SLURM_SUBMIT_HOST": "login"}
+        ran = subprocess.run(["bash", job, EXAMPLES / "volume.yaml", "--ticks", "5"], env=environment, timeout=SECONDS_MAX,
+                             stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+        self.assertEqual(ran.returncode, 0, ran.stdout)
+        self.assertTrue(ran.stdout.startswith(f"On your own machine: ssh -L {port}:127.0.0.1:{port} -J login "), ran.stdout)
+        self.assertIn(f"http://127.0.0.1:{port}/view/main/#token=", ran.stdout)
+
+    def test_a_job_without_a_pipeline_says_how_it_is_called(self):
+        job = EXAMPLES.parent / "cluster" / "view.sbatch"
+        ran = subprocess.run(["bash", job], capture_output=True, text=True, timeout=SECONDS_MAX)
+        self.assertNotEqual(ran.returncode, 0)
+        self.assertIn("usage: sbatch view.sbatch PIPELINE", ran.stderr)
 
 
 class Viewer(unittest.TestCase):
@@ -212,7 +232,7 @@ class Viewer(unittest.TestCase):
         view.end()
 
     def test_controls_of_a_volume_are_on_every_page_with_the_values_that_count(self):
-        view = View(self, EXAMPLES / "turn_volume.yaml", "--set", "data.width=16", "--set", "data.height=16",
+        view = View(self, EXAMPLES / "volume.yaml", "--set", "data.width=16", "--set", "data.height=16",
                     "--set", "data.depth=16", "--set", "turned.mode=maximum")
         first = view.page()
         while not (controls := first.text("controls")["controls"]):  # until the volume is there

@@ -177,8 +177,8 @@ class Browser(unittest.TestCase):
         kept = "".join(f"  kept_{name}: {{ type: record.to_json, input: hand.{name}, path: {name}.jsonl, flush: true }}\n"
                        for name in ("events", "camera", "look"))
         self.kept = pathlib.Path(folder.name)
-        pipeline = self.kept / "turn_volume.yaml"
-        pipeline.write_text((EXAMPLES / "turn_volume.yaml").read_text() + kept)
+        pipeline = self.kept / "volume.yaml"
+        pipeline.write_text((EXAMPLES / "volume.yaml").read_text() + kept)
         view = View(self, pipeline)
         self.open(view)
         self.front = self.await_(lambda: max(shown := self.picture()) > 50 and shown, "the volume is shown")
