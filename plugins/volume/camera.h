@@ -27,9 +27,10 @@ struct Ray {
 
 class Rays {
  public:
+  Rays() = default;
   // `size`: of the volume. At zoom 1 the ball around it has the picture's smaller side, so that it fits however it is
   // turned: the camera's pixels of the scene are as large as that makes them.
-  Rays(const ViewCamera& camera, uint32_t width, uint32_t height, Vector size)
+  MR_HOST_DEVICE Rays(const ViewCamera& camera, uint32_t width, uint32_t height, Vector size)
       : middle_x_(static_cast<float>(width) / 2), middle_y_(static_cast<float>(height) / 2) {
     constexpr double kDegree = 3.14159265358979323846 / 180;
     const ViewAxes axes = axes_of(camera);
@@ -59,7 +60,7 @@ class Rays {
   }
 
  private:
-  float middle_x_, middle_y_;
+  float middle_x_ = 0, middle_y_ = 0;
   Vector middle_{}, right_{}, down_{}; // the point in the picture's middle; a pixel to the right, and one down
   Vector forward_{};
   float distance_ = 0; // from the eye to the middle

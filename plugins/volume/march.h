@@ -43,40 +43,46 @@ struct Bricks {
 };
 
 // Calls take(distance, value) for the samples of a ray, until it returns false. `skips(greatest)`: no sample in such a
-// brick counts.
-template <class Number, class Skips, class Take>
-MR_HOST_DEVICE void walk(const Voxels<Number>& voxels, const Bricks& bricks, float step, const Ray& ray, Span span,
-                         Skips&& skips, Take&& take) {
+// brick counts. Returns how many samples the whole ray has.
+template <class Source, class Skips, class Take>
+MR_HOST_DEVICE int32_t walk(const Source& voxels, const Bricks& bricks, float step, const Ray& ray, Span span,
+                            Skips&& skips, Take&& take) {
   constexpr auto kEdge = static_cast<float>(Bricks::kEdge);
+  const Vector inverse = {1 / ray.direction.x, 1 / ray.direction.y, 1 / ray.direction.z};
+  const float steps = 1 / step; // in a voxel
   const auto at = [&](int32_t k) { return span.begin + (static_cast<float>(k) + 0.5F) * step; };
-  const auto first_from = [&](float distance) {
-    return static_cast<int32_t>(ceilf((distance - span.begin) / step - 0.5F));
-  };
-  const int32_t count = first_from(span.end);
+  const auto count = static_cast<int32_t>(ceilf((span.end - span.begin) / step - 0.5F));
   int32_t brick_end = 0; // the first sample that is not in the present brick
   for (int32_t k = 0; k < count; ++k) {
     const Vector p = ray.origin + ray.direction * at(k);
     if (k >= brick_end) {
       const auto index = [](float place, int32_t most) {
-        const auto i = static_cast<int32_t>(place / kEdge);
+        const auto i = static_cast<int32_t>(place * (1 / kEdge));
         return i < 0 ? 0 : i < most ? i : most - 1;
       };
       const int32_t x = index(p.x, bricks.across), y = index(p.y, bricks.down), z = index(p.z, bricks.deep);
-      const Vector low = Vector{static_cast<float>(x), static_cast<float>(y), static_cast<float>(z)} * kEdge;
-      const int32_t next = first_from(span_in(ray, low, low + Vector{kEdge, kEdge, kEdge}).end);
+      // A brick knows a voxel more on each side, so its end may be rounded.
+      const auto leaves = [](int32_t brick, float origin, float per_voxel) {
+        const float low = static_cast<float>(brick) * kEdge - origin;
+        return fmaxf(low * per_voxel, (low + kEdge) * per_voxel);
+      };
+      const float end = fminf(fminf(leaves(x, ray.origin.x, inverse.x), leaves(y, ray.origin.y, inverse.y)),
+                              fminf(leaves(z, ray.origin.z, inverse.z), span.end));
+      const auto next = static_cast<int32_t>(ceilf((end - span.begin) * steps - 0.5F));
       brick_end = next > k ? next : k + 1;
-      if (skips(bricks.greatest[(static_cast<int64_t>(z) * bricks.down + y) * bricks.across + x])) {
+      if (skips(bricks.greatest[(z * bricks.down + y) * bricks.across + x])) {
         k = brick_end - 1;
         continue;
       }
     }
-    if (!take(at(k), voxels.value(p))) return;
+    if (!take(at(k), voxels.value(p))) break;
   }
+  return count;
 }
 
 // The brightness of a surface that is lit from the eye.
-template <class Number>
-MR_HOST_DEVICE float light_at(const Voxels<Number>& voxels, const Ray& ray, float distance) {
+template <class Source>
+MR_HOST_DEVICE float light_at(const Source& voxels, const Ray& ray, float distance) {
   constexpr float kFromAll = 0.2F;
   const Vector p = ray.origin + ray.direction * distance;
   const auto slope = [&](Vector along) { return voxels.value(p + along) - voxels.value(p - along); };
@@ -87,9 +93,8 @@ MR_HOST_DEVICE float light_at(const Voxels<Number>& voxels, const Ray& ray, floa
 }
 
 // The place where the level reaches that of the surface, between a sample below it and the one after.
-template <class Number>
-MR_HOST_DEVICE float crossing(const Voxels<Number>& voxels, const Shading& shading, const Ray& ray, float below,
-                              float above) {
+template <class Source>
+MR_HOST_DEVICE float crossing(const Source& voxels, const Shading& shading, const Ray& ray, float below, float above) {
   constexpr int kHalvings = 6;
   for (int n = 0; n < kHalvings; ++n) {
     const float middle = (below + above) / 2;
@@ -99,36 +104,38 @@ MR_HOST_DEVICE float crossing(const Voxels<Number>& voxels, const Shading& shadi
   return above;
 }
 
-template <class Number>
-MR_HOST_DEVICE Colour maximum_of(const Voxels<Number>& voxels, const Bricks& bricks, const Shading& shading,
-                                 const Ray& ray, Span span) {
-  float most = -3e38F;
-  walk(
+// No value above the contrast shows more than its upper end, and none below it less than its lower end.
+template <class Source>
+MR_HOST_DEVICE Colour maximum_of(const Source& voxels, const Bricks& bricks, const Shading& shading, const Ray& ray,
+                                 Span span) {
+  float most = shading.low;
+  const int32_t count = walk(
       voxels, bricks, shading.step, ray, span, [&](float greatest) { return greatest <= most; },
       [&](float, float value) {
         most = fmaxf(most, value);
-        return true;
+        return !((value - shading.low) * shading.per_value >= 1);
       });
-  return most == -3e38F ? Colour() : colour_of(shading, shading.level(most));
+  return count <= 0 ? Colour() : colour_of(shading, shading.level(most));
 }
 
-template <class Number>
-MR_HOST_DEVICE Colour average_of(const Voxels<Number>& voxels, const Bricks& bricks, const Shading& shading,
-                                 const Ray& ray, Span span) {
-  float sum = 0, count = 0;
-  walk(
-      voxels, bricks, shading.step, ray, span, [](float) { return false; },
+// A brick whose voxels are all the least number there is, which is 0, adds nothing.
+template <class Source>
+MR_HOST_DEVICE Colour average_of(const Source& voxels, const Bricks& bricks, const Shading& shading, const Ray& ray,
+                                 Span span) {
+  float sum = 0;
+  const int32_t count = walk(
+      voxels, bricks, shading.step, ray, span,
+      [&](float greatest) { return voxels.has_no_negatives() && greatest == 0; },
       [&](float, float value) {
         sum += value;
-        count += 1;
         return true;
       });
-  return count == 0 ? Colour() : colour_of(shading, shading.level(sum / count));
+  return count <= 0 ? Colour() : colour_of(shading, shading.level(sum / static_cast<float>(count)));
 }
 
-template <class Number>
-MR_HOST_DEVICE Colour translucent_of(const Voxels<Number>& voxels, const Bricks& bricks, const Shading& shading,
-                                     const Ray& ray, Span span) {
+template <class Source>
+MR_HOST_DEVICE Colour translucent_of(const Source& voxels, const Bricks& bricks, const Shading& shading, const Ray& ray,
+                                     Span span) {
   constexpr float kNothingLeft = 1.0F / 256;
   Colour sum;
   float left = 1; // the part that is seen from farther away
@@ -136,7 +143,8 @@ MR_HOST_DEVICE Colour translucent_of(const Voxels<Number>& voxels, const Bricks&
       voxels, bricks, shading.step, ray, span, [&](float greatest) { return shading.level(greatest) == 0; },
       [&](float, float value) {
         const float level = shading.level(value);
-        const float through = powf(1 - shading.opacity * level, shading.step);
+        const float through_one = 1 - shading.opacity * level;
+        const float through = shading.step == 1 ? through_one : powf(through_one, shading.step);
         const Colour colour = colour_of(shading, level);
         const float part = left * (1 - through);
         sum = {sum.red + part * colour.red, sum.green + part * colour.green, sum.blue + part * colour.blue};
@@ -146,9 +154,9 @@ MR_HOST_DEVICE Colour translucent_of(const Voxels<Number>& voxels, const Bricks&
   return sum;
 }
 
-template <class Number>
-MR_HOST_DEVICE Colour surface_of(const Voxels<Number>& voxels, const Bricks& bricks, const Shading& shading,
-                                 const Ray& ray, Span span) {
+template <class Source>
+MR_HOST_DEVICE Colour surface_of(const Source& voxels, const Bricks& bricks, const Shading& shading, const Ray& ray,
+                                 Span span) {
   Colour shown;
   walk(
       voxels, bricks, shading.step, ray, span, [&](float greatest) { return shading.level(greatest) < shading.iso; },
@@ -168,9 +176,9 @@ struct Crop {
   Vector low, high;
 };
 
-template <class Number>
-MR_HOST_DEVICE Colour shown_by(const Voxels<Number>& voxels, const Bricks& bricks, const Shading& shading,
-                               const Ray& ray, Crop crop) {
+template <class Source>
+MR_HOST_DEVICE Colour shown_by(const Source& voxels, const Bricks& bricks, const Shading& shading, const Ray& ray,
+                               Crop crop) {
   const Span span = span_in(ray, crop.low, crop.high);
   if (!(span.begin < span.end)) return {};
   switch (shading.mode) {
@@ -186,15 +194,15 @@ MR_HOST_DEVICE Colour shown_by(const Voxels<Number>& voxels, const Bricks& brick
 // in its own memory.
 struct Sight {
   Rays rays;
-  Shading shading;
   Crop crop;
   uint32_t width, height; // the picture's
   uint32_t coarse;        // every so many pixels of every so many rows are computed
+  Shading shading;
 };
 
 // The colour of a block of `coarse` × `coarse` pixels, by the first of them.
-template <class Number>
-MR_HOST_DEVICE Colour colour_at(const Voxels<Number>& voxels, const Bricks& bricks, const Sight& sight, uint32_t x,
+template <class Source>
+MR_HOST_DEVICE Colour colour_at(const Source& voxels, const Bricks& bricks, const Sight& sight, uint32_t x,
                                 uint32_t y) {
   const float half = static_cast<float>(sight.coarse) / 2;
   const Ray ray = sight.rays.through(static_cast<float>(x) + half, static_cast<float>(y) + half);

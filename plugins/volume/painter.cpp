@@ -59,18 +59,14 @@ void count_levels(const Voxels<Number>& voxels, const Contrast& contrast, float 
   }
 }
 
+Wanted wanted_of(const Settings& settings) {
+  return {settings.width, settings.height, settings.mode, settings.iso, settings.step};
+}
+
 Sight sight_of(const Settings& settings, const Contrast& contrast, Vector size, const ViewCamera& camera,
                const ViewLook& look) {
-  const float range = contrast.high - contrast.low, low = contrast.low + look.low * range;
-  const float high = contrast.low + look.high * range;
-  Sight sight = {
-      Rays(camera, settings.width, settings.height, size),
-      {settings.mode, low, 1 / std::max(high - low, 1e-20F), look.gamma, look.opacity, settings.iso, settings.step, {}},
-      {{look.crop_low[0] * size.x, look.crop_low[1] * size.y, look.crop_low[2] * size.z},
-       {look.crop_high[0] * size.x, look.crop_high[1] * size.y, look.crop_high[2] * size.z}},
-      settings.width,
-      settings.height,
-      camera.moving != 0 ? 2U : 1U};
+  Sight sight = {};
+  set_sight(sight, wanted_of(settings), contrast, size, camera, look);
   std::ranges::copy(colour_map(settings.colour_map), sight.shading.colours);
   return sight;
 }

@@ -10,6 +10,7 @@
 #include "plugins/crew/crew.h"
 #include "plugins/volume/contrast.h"
 #include "plugins/volume/march.h"
+#include "plugins/volume/sight.h"
 #include "plugins/volume/voxels.h"
 
 namespace millrace::volume {
@@ -45,8 +46,8 @@ template <class Number>
 void count_levels(const Voxels<Number>& voxels, const Contrast& contrast, float low, float high,
                   std::span<uint32_t> counts);
 
-// ViewLook's low and high are parts of the volume's first contrast, its crop parts of the volume. While the camera
-// moves, every second pixel of every second row is computed, and enlarged.
+Wanted wanted_of(const Settings& settings);
+// As set_sight(), with the colours.
 Sight sight_of(const Settings& settings, const Contrast& contrast, Vector size, const ViewCamera& camera,
                const ViewLook& look);
 

@@ -10,6 +10,10 @@
 #include "millrace/handler.h"
 #include "plugins/volume/colour_maps.h"
 #include "plugins/volume/controls.h"
+#ifdef VOLUME_CUDA
+#include "plugins/volume/gpu/render_on_gpu.h"
+#endif
+#include "plugins/volume/limits.h"
 #include "plugins/volume/painter.h"
 
 namespace millrace::volume {
@@ -34,6 +38,10 @@ so that a volume that came once stays.
 `controls` has what a person may choose of all this, for the page of a view.remote. They come when a
 volume comes.
 
+On a GPU the size of the volume must be known before the run, and no side may have more than 16384
+voxels. Each tick makes its picture and gives `controls`. A number of a camera or a look that is out of
+its range is taken as the nearest one within, and a name that is not known as the parameter's.
+
     volume.test width=32 height=32 depth=32 ! volume.render name=turned width=64 height=48 ; turned.video ! null.sink
 )"[1];
 
@@ -45,28 +53,26 @@ Voxels<Number> voxels_of(const TensorView& volume) {
 }
 
 // Throws std::invalid_argument for a number that is not in its range, or none.
-void require(const char* what, float number, float least, float most) {
-  if (number >= least && number <= most) return;
+void require(const char* what, float number, Limits limits) {
+  if (limits.have(number)) return;
   throw std::invalid_argument(std::string(what) + " is " + std::to_string(number) + ", and may be " +
-                              std::to_string(least) + " to " + std::to_string(most));
+                              std::to_string(limits.least) + " to " + std::to_string(limits.most));
 }
 void require(const ViewCamera& camera) {
-  constexpr float kFarthest = 1e6F; // beyond it a picture's pixels are no longer apart
-  for (const float place : camera.center) require("the camera's center", place, -kFarthest, kFarthest);
-  for (const float angle : camera.angles) require("an angle of the camera", angle, -kFarthest, kFarthest);
-  require("the camera's zoom", camera.zoom, 1e-4F, 1e4F);
-  require("the camera's field of view", camera.field_of_view, 0, 170);
+  for (const float place : camera.center) require("the camera's center", place, place_limits());
+  for (const float angle : camera.angles) require("an angle of the camera", angle, place_limits());
+  require("the camera's zoom", camera.zoom, zoom_limits());
+  require("the camera's field of view", camera.field_of_view, view_limits());
 }
 void require(const ViewLook& look) {
-  constexpr float kMost = 1e6F;
-  require("the look's low", look.low, -kMost, kMost);
-  require("the look's high", look.high, -kMost, kMost);
-  require("the look's gamma", look.gamma, 0.01F, 100);
-  require("the look's opacity", look.opacity, 0, 1);
-  require("the look's iso", look.iso, 0, 1);
+  require("the look's low", look.low, contrast_limits());
+  require("the look's high", look.high, contrast_limits());
+  require("the look's gamma", look.gamma, gamma_limits());
+  require("the look's opacity", look.opacity, part_limits());
+  require("the look's iso", look.iso, part_limits());
   for (int axis = 0; axis < 3; ++axis) {
-    require("the look's crop_low", look.crop_low[axis], 0, 1);
-    require("the look's crop_high", look.crop_high[axis], look.crop_low[axis], 1);
+    require("the look's crop_low", look.crop_low[axis], part_limits());
+    require("the look's crop_high", look.crop_high[axis], {look.crop_low[axis], 1});
   }
 }
 
@@ -88,16 +94,31 @@ bool alike(const Record& one, const Record& other) {
 
 class RenderVolume final : public Handler {
  public:
-  RenderVolume() { cost_hint_us(20'000); } // 128³ on 480 × 270
+  RenderVolume() {
+    cost_hint_us(20'000); // 128³ on 480 × 270
+    capturable();
+  }
 
   void configure(const Formats& formats) override {
     const Format& in = formats.in(volume_);
     for (int axis = 0; axis < 3 && in.rank == 3; ++axis)
       if (in.shape_kind[axis] == MR_DIM_FIXED) check(in.shape[axis]);
+#ifdef VOLUME_CUDA
+    shape_ = shape_of(in);
+    if (shape_) takes_device_memory(gpu::device_bytes(*shape_));
+#endif
     formats.image(video_, Pixel::rgb8, static_cast<uint32_t>(*width_), static_cast<uint32_t>(*height_));
   }
-  void start() override { crew_.emplace(static_cast<uint32_t>(std::max<int64_t>(*threads_, 1))); }
-  void stop() override { crew_.reset(); }
+  void start(const DeviceInfo& device) override {
+    if (device.kind == DeviceKind::cuda) return start_on_gpu(device);
+    crew_.emplace(static_cast<uint32_t>(std::max<int64_t>(*threads_, 1)));
+  }
+  void stop() override {
+    crew_.reset();
+#ifdef VOLUME_CUDA
+    on_gpu_.reset();
+#endif
+  }
   void reset() override {
     survey_ = {};
     picture_.clear();
@@ -125,6 +146,36 @@ class RenderVolume final : public Handler {
     for (uint32_t y = 0; y < to.height(); ++y) std::memcpy(to.row(y), picture_.data() + y * row_bytes(), row_bytes());
   }
 
+#ifdef VOLUME_CUDA
+  void process(Tick& tick, Cuda& cuda) {
+    const TensorView volume = volume_(tick);
+    const std::span<const int64_t> shape = volume.shape();
+    if (shape[2] != shape_->width || shape[1] != shape_->height || shape[0] != shape_->depth)
+      throw std::invalid_argument("the volume has another size than the pipeline's plan says");
+    gpu::RenderCall call;
+    call.volume = volume.data();
+    call.volume_value = cuda.value_of(volume_.raw(tick));
+    if (camera_.present(tick)) {
+      call.camera = camera_(tick).data();
+      call.camera_value = cuda.value_of(camera_.raw(tick));
+    }
+    if (look_.present(tick)) {
+      call.look = look_(tick).data();
+      call.look_value = cuda.value_of(look_.raw(tick));
+    }
+    call.known = known_(tick).data();
+    const ImageSpan to =
+        video_.allocate(tick, Pixel::rgb8, static_cast<uint32_t>(*width_), static_cast<uint32_t>(*height_));
+    call.picture = to.data();
+    call.stride = to.stride();
+    if (controls_.connected()) {
+      call.controls = controls_.allocate(tick, kControlsOffered).data();
+      call.control_count = Cuda::count_of(controls_.raw(tick));
+    }
+    on_gpu_->enqueue(cuda.stream(), call);
+  }
+#endif
+
  private:
   static constexpr int64_t kSideMax = 65536; // beyond it, places have no fraction of eight bits left
 
@@ -141,6 +192,37 @@ class RenderVolume final : public Handler {
       throw std::invalid_argument("a side of the volume has " + std::to_string(side) + " voxels, and may have 1 to " +
                                   std::to_string(kSideMax));
   }
+
+#ifdef VOLUME_CUDA
+  // None if it is not known before the run, or a side has more voxels than a texture.
+  static std::optional<gpu::VolumeShape> shape_of(const Format& volume) {
+    if (volume.rank != 3) return std::nullopt;
+    for (int axis = 0; axis < 3; ++axis)
+      if (volume.shape_kind[axis] != MR_DIM_FIXED || volume.shape[axis] > gpu::kSideMax) return std::nullopt;
+    const auto is_of = [&](DType type) { return volume.dtype_code == type.code && volume.dtype_bits == type.bits; };
+    const auto side = [&](int axis) { return static_cast<int32_t>(volume.shape[axis]); };
+    gpu::VolumeShape shape = {gpu::VoxelType::f32, side(2), side(1), side(0)};
+    if (is_of(dtype_of<uint8_t>()))
+      shape.type = gpu::VoxelType::u8;
+    else if (is_of(dtype_of<uint16_t>()))
+      shape.type = gpu::VoxelType::u16;
+    else if (!is_of(dtype_of<float>()))
+      return std::nullopt;
+    return shape;
+  }
+  void start_on_gpu(const DeviceInfo& device) {
+    if (!shape_)
+      throw std::invalid_argument(
+          "on a GPU the size and the type of the volume must be known before the run, and no "
+          "side may have more than " +
+          std::to_string(gpu::kSideMax) + " voxels\ntry: device: cpu");
+    const Settings settings = settings_of({});
+    on_gpu_.emplace(gpu::RenderSettings{*shape_, wanted_of(settings), *map_, device.multiprocessors,
+                                        controls_of(*mode_, *map_, *iso_)});
+  }
+#else
+  void start_on_gpu(const DeviceInfo&) {} // there is no body for it
+#endif
   size_t row_bytes() const { return static_cast<size_t>(*width_) * 3; }
   ViewCamera camera_of(Tick& tick) const {
     if (!camera_.present(tick) || camera_(tick).size() == 0) return {};
@@ -191,6 +273,11 @@ class RenderVolume final : public Handler {
   std::variant<std::monostate, Survey<uint8_t>, Survey<uint16_t>, Survey<float>> survey_;
   std::vector<uint8_t> picture_;
   Seen seen_;
+#ifdef VOLUME_CUDA
+  std::optional<gpu::VolumeShape> shape_;
+  State<gpu::Known> known_{*this};
+  std::optional<gpu::RenderOnGpu> on_gpu_; // while the GPU body runs
+#endif
 };
 
 MILLRACE_HANDLER(RenderVolume, "volume.render", "Makes a picture of a volume", kRenderManual)

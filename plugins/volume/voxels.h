@@ -3,6 +3,7 @@
 
 #include <cmath>
 #include <cstdint>
+#include <type_traits>
 
 #include "plugins/volume/camera.h"
 
@@ -20,6 +21,7 @@ struct Voxels {
   MR_HOST_DEVICE float at(int32_t x, int32_t y, int32_t z) const {
     return static_cast<float>(data[(static_cast<int64_t>(z) * height + y) * width + x]);
   }
+  MR_HOST_DEVICE static bool has_no_negatives() { return std::is_unsigned_v<Number>; }
   // Linear between the middles of eight voxels. Weights have eight bits, as those of a GPU's textures; beyond the outer
   // middles the outer voxels count.
   MR_HOST_DEVICE float value(Vector p) const {

@@ -425,7 +425,7 @@ constexpr Benchmark kAll[] = {
     {"kernels", bench_kernels, true}, {"marks", bench_marks, true},   {"frame", bench_frame, true},
     {"links", bench_links, true},     {"five", bench_five, true},     {"crossover", bench_crossover, true},
     {"naive", bench_naive, true},     {"submit", bench_submit, true}, {"codebook", bench_codebook, true},
-    {"peers", bench_peers, false}};
+    {"volume", bench_volume, true},   {"peers", bench_peers, false}};
 
 } // namespace
 } // namespace millrace::test

@@ -52,6 +52,7 @@ void bench_five();
 void bench_crossover();
 void bench_naive();
 void bench_codebook();
+void bench_volume();
 void bench_peers(); // needs two GPUs
 
 } // namespace millrace::test

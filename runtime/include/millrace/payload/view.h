@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "millrace/payload/half_floats.h"
 #include "millrace/payload/records.h"
 
 #pragma GCC visibility push(hidden)
@@ -62,7 +63,7 @@ struct ViewAxes {
 };
 // Without angles they are x, y and z. A positive azimuth moves what is before the scene's middle to the right, a
 // positive elevation moves it down, and a roll turns the picture clockwise.
-inline ViewAxes axes_of(const ViewCamera& camera) {
+MR_HOST_DEVICE inline ViewAxes axes_of(const ViewCamera& camera) {
   constexpr double kDegree = 3.14159265358979323846 / 180;
   const double azimuth = camera.angles[0] * kDegree, elevation = camera.angles[1] * kDegree;
   const double roll = camera.angles[2] * kDegree;
