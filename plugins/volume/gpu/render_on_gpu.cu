@@ -6,12 +6,13 @@
 #include <algorithm>
 #include <cstring>
 #include <initializer_list>
-#include <iterator>
 #include <stdexcept>
 
 #include "plugins/volume/colour_maps.h"
 #include "plugins/volume/controls.h"
 #include "plugins/volume/gpu/contrast_of_plane.h"
+#include "plugins/volume/gpu/device_memory.h"
+#include "plugins/volume/gpu/room.h"
 #include "plugins/volume/limits.h"
 
 namespace millrace::volume::gpu {
@@ -22,52 +23,6 @@ constexpr uint32_t kSurveyThreads = 256, kSurveyBlocks = 4; // so many blocks a 
 constexpr uint32_t kPrepareThreads = 512;
 // A warp has 8 × 4 pixels, whose rays read voxels that lie close together.
 constexpr uint32_t kMarchAcross = 8, kMarchDown = 16, kMarchThreads = kMarchAcross * kMarchDown;
-constexpr uint32_t kMapBytes = 3 * 256;
-
-struct Name {
-  uint8_t bytes[16]; // ends with a zero
-};
-
-// Values between voxels by a texture, with weights of eight bits.
-struct Texture {
-  cudaTextureObject_t object;
-  float scale; // whole numbers are read as parts of their greatest
-  Vector extent;
-  bool is_whole;
-
-  __device__ Vector size() const { return extent; }
-  __device__ bool has_no_negatives() const { return is_whole; }
-  __device__ float value(Vector p) const { return scale * tex3D<float>(object, p.x, p.y, p.z); }
-};
-
-// A kernel's argument: what stays from call to call.
-struct Room {
-  VolumeShape shape;
-  cudaSurfaceObject_t surface = 0; // the texture's, to write to
-  Texture texture{};
-  int32_t across = 0, down = 0, deep = 0; // bricks
-  float* greatest = nullptr;              // [deep, down, across]
-  Contrast* contrast = nullptr;
-  uint32_t* histogram = nullptr;       // [ViewControl::kParts]
-  const uint8_t* colours = nullptr;    // [maps, kMapBytes]
-  const Name* names = nullptr;         // the modes', then the maps'
-  const ViewControl* offers = nullptr; // without a histogram
-  uint32_t modes = 0, maps = 0, offer_count = 0;
-  uint32_t contrast_offer = 0;                 // the one with the histogram
-  float histogram_low = 0, histogram_high = 1; // parts of the contrast
-  Wanted wanted{};
-  uint32_t colour_map = 0; // the parameter's
-  Sight* sight = nullptr;
-};
-
-template <class Number>
-__device__ Voxels<Number> voxels_of(const Room& room, const RenderCall& call) {
-  return {static_cast<const Number*>(call.volume), room.shape.width, room.shape.height, room.shape.depth};
-}
-
-__device__ bool is_known(const RenderCall& call) {
-  return call.known->data == call.volume && call.known->pts_ns == call.volume_value->header.pts_ns;
-}
 
 // The voxels along one axis that a brick's samples can read: its own and one more on each side.
 struct Reach {
@@ -219,88 +174,12 @@ __global__ void __launch_bounds__(kMarchThreads) march(Room room, uint8_t* pictu
   }
 }
 
-void check(cudaError_t error, const char* call) {
-  if (error != cudaSuccess) throw std::runtime_error(std::string(call) + ": " + cudaGetErrorString(error));
-}
-
 int32_t bricks_along(int32_t voxels) { return (voxels + Bricks::kEdge - 1) / Bricks::kEdge; }
 uint64_t voxel_bytes(VoxelType type) { return type == VoxelType::u8 ? 1 : type == VoxelType::u16 ? 2 : 4; }
 
 uint32_t place_of(std::initializer_list<const char*> names, const std::string& name) {
   return static_cast<uint32_t>(std::find(names.begin(), names.end(), name) - names.begin());
 }
-
-// Device memory that is freed with it.
-class Memory {
- public:
-  Memory() = default;
-  ~Memory() {
-    for (void* const each : all_) cudaFree(each);
-  }
-  Memory(const Memory&) = delete;
-  Memory& operator=(const Memory&) = delete;
-
-  template <class T>
-  T* take(size_t count) {
-    void* taken = nullptr;
-    check(cudaMalloc(&taken, count * sizeof(T)), "cudaMalloc");
-    all_.push_back(taken);
-    return static_cast<T*>(taken);
-  }
-  template <class T>
-  T* take(const std::vector<T>& with) {
-    T* const taken = take<T>(with.size());
-    check(cudaMemcpy(taken, with.data(), with.size() * sizeof(T), cudaMemcpyHostToDevice), "cudaMemcpy");
-    return taken;
-  }
-
- private:
-  std::vector<void*> all_;
-};
-
-// A texture and the surface to write it.
-class VolumeTexture {
- public:
-  explicit VolumeTexture(const VolumeShape& shape) {
-    const cudaChannelFormatDesc voxel = shape.type == VoxelType::u8    ? cudaCreateChannelDesc<unsigned char>()
-                                        : shape.type == VoxelType::u16 ? cudaCreateChannelDesc<unsigned short>()
-                                                                       : cudaCreateChannelDesc<float>();
-    const cudaExtent extent = {static_cast<size_t>(shape.width), static_cast<size_t>(shape.height),
-                               static_cast<size_t>(shape.depth)};
-    check(cudaMalloc3DArray(&array_, &voxel, extent, cudaArraySurfaceLoadStore), "cudaMalloc3DArray");
-    try {
-      cudaResourceDesc resource{};
-      resource.resType = cudaResourceTypeArray;
-      resource.res.array.array = array_;
-      cudaTextureDesc how{};
-      std::fill(std::begin(how.addressMode), std::end(how.addressMode), cudaAddressModeClamp);
-      how.filterMode = cudaFilterModeLinear;
-      how.readMode = shape.type == VoxelType::f32 ? cudaReadModeElementType : cudaReadModeNormalizedFloat;
-      check(cudaCreateTextureObject(&texture_, &resource, &how, nullptr), "cudaCreateTextureObject");
-      check(cudaCreateSurfaceObject(&surface_, &resource), "cudaCreateSurfaceObject");
-    } catch (...) {
-      free();
-      throw;
-    }
-  }
-  ~VolumeTexture() { free(); }
-  VolumeTexture(const VolumeTexture&) = delete;
-  VolumeTexture& operator=(const VolumeTexture&) = delete;
-
-  cudaTextureObject_t texture() const { return texture_; }
-  cudaSurfaceObject_t surface() const { return surface_; }
-
- private:
-  void free() {
-    if (surface_) cudaDestroySurfaceObject(surface_);
-    if (texture_) cudaDestroyTextureObject(texture_);
-    cudaFreeArray(array_);
-  }
-
-  cudaArray_t array_ = nullptr;
-  cudaTextureObject_t texture_ = 0;
-  cudaSurfaceObject_t surface_ = 0;
-};
 
 template <class Number>
 void enqueue_as(cudaStream_t stream, const Room& room, const RenderCall& call, uint32_t survey_blocks) {
