@@ -10,9 +10,7 @@
 #include "millrace/handler.h"
 #include "plugins/volume/colour_maps.h"
 #include "plugins/volume/controls.h"
-#ifdef VOLUME_CUDA
 #include "plugins/volume/gpu/render_on_gpu.h"
-#endif
 #include "plugins/volume/limits.h"
 #include "plugins/volume/painter.h"
 
@@ -273,9 +271,9 @@ class RenderVolume final : public Handler {
   std::variant<std::monostate, Survey<uint8_t>, Survey<uint16_t>, Survey<float>> survey_;
   std::vector<uint8_t> picture_;
   Seen seen_;
+  State<gpu::Known> known_{*this}; // the GPU body's
 #ifdef VOLUME_CUDA
   std::optional<gpu::VolumeShape> shape_;
-  State<gpu::Known> known_{*this};
   std::optional<gpu::RenderOnGpu> on_gpu_; // while the GPU body runs
 #endif
 };
