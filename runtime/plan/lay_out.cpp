@@ -214,8 +214,9 @@ class Layout {
       if (input->repeat_last) hold(ring, 2 + issued, "repeated by " + reader.name);
       if (reader.is<GateStep>() || reader.is<PostStep>()) hold_for_channel(ring, reader);
       if (reader.is<DealStep>()) hold_for_streams(ring, reader, static_cast<uint32_t>(input - reader.inputs.data()));
-      if (!plan_.on_host(reader.domain) && !ring.lasting) // a lasting one is copied once: locked pages are not worth it
-        ring.pinned = plan_.in_host_memory(ring.domain);  // a device copies it or reads it there
+      const bool is_kept = reader.is<CopyStep>() && plan_.outputs[reader.outputs[0]].kept; // one copy is worth no lock
+      if (!plan_.on_host(reader.domain) && !is_kept)
+        ring.pinned = plan_.in_host_memory(ring.domain); // a device copies it or reads it there
     }
     if (retain > 0) {
       ring.length += retain;
@@ -232,6 +233,7 @@ class Layout {
       hold(ring, plan_.channels[crossing->channel].depth + 1, "on their way from " + crossing->node);
     if (output.format.held > 0) hold(ring, output.format.held, "worked in by " + producer.name);
     if (!plan_.on_host(producer.domain)) ring.pinned = plan_.in_host_memory(ring.domain); // a device writes it
+    ring.lasting = ring.lasting && !ring.pinned;                                          // locked pages stay
     add(o, ring);
   }
 
@@ -377,7 +379,7 @@ class Layout {
   void sum_memory() {
     for (const Ring& ring : plan_.rings) {
       // Blocks of a lasting value have pages while somebody reads them: it, and its successor.
-      const uint32_t length = ring.lasting && plan_.on_host(ring.domain) ? std::min(ring.length, 2u) : ring.length;
+      const uint32_t length = ring.lasting ? std::min(ring.length, 2u) : ring.length;
       plan_.memory[plan_.domains[ring.domain].name] += length * memory::block_bytes(ring.capacity);
     }
     for (const Step& step : plan_.steps) {

@@ -196,6 +196,23 @@ TEST_CASE("3.7: what reads a lasting value is captured, and recorded anew when a
   }
 }
 
+TEST_CASE("3.7: a lasting value that is read on its own tick alone is copied as others are") {
+  for (const bool adopts : {false, true}) {
+    const auto make = [&](const std::string& place) {
+      Pipeline pipeline = pipeline_at(place, 1, adopts);
+      for (graph::Edge& edge : pipeline.graph.edges) edge.policy = graph::Policy::sync;
+      return pipeline;
+    };
+    const std::vector<Seen> host = seen_by(make("cpu"), on({"cpu"}), "l");
+    REQUIRE(host.size() == kTicks);
+    for (const std::string place : {"cuda:0", "sim:0"}) {
+      CAPTURE(place);
+      CAPTURE(adopts);
+      CHECK(seen_by(make(place), on({"cpu", place}), "l") == host);
+    }
+  }
+}
+
 TEST_CASE("3.7: with any number of ticks in flight, and devices that are as late as they may be, nothing is mixed up") {
   const uint64_t base = random_seed();
   for (uint64_t n = 0; n < static_cast<uint64_t>(part_of(40)); ++n) {
