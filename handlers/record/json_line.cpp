@@ -1,6 +1,7 @@
 // Writes one tick's records as one line of JSON, and reads it back; see json_line.h.
 #include "handlers/record/json_line.h"
 
+#include <algorithm>
 #include <array>
 #include <charconv>
 #include <cmath>
@@ -56,10 +57,12 @@ void each_number(const mr_field& field, const uint8_t* record, Use&& use) {
   }
 }
 
-// Bytes that are called `name` are a text, which the first zero ends.
+// Bytes of these names are a text, which the first zero ends.
+constexpr std::array<std::string_view, 5> kTexts = {"name", "mode", "map", "key", "label"};
+
 bool is_text(const mr_field& field) {
   return field.count > 1 && field.dtype_code == MR_DTYPE_UINT && field.dtype_bits == 8 &&
-         std::string_view(field.name) == "name";
+         std::find(kTexts.begin(), kTexts.end(), field.name) != kTexts.end();
 }
 
 void append_text(std::string& text, std::string_view letters) {

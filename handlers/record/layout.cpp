@@ -4,6 +4,7 @@
 #include <millrace/handler.h>
 #include <millrace/payload/marks.h>
 #include <millrace/payload/patch_transform.h>
+#include <millrace/payload/view.h>
 
 #include <array>
 
@@ -25,14 +26,11 @@ RecordLayout known_layout(uint32_t required_count) {
 } // namespace
 
 std::span<const RecordLayout> known_layouts() {
-  static const std::array table = {known_layout<Box>(4),
-                                   known_layout<Rate>(1),
-                                   known_layout<Latency>(3),
-                                   known_layout<Class>(2),
-                                   known_layout<PatchTransform>(6),
-                                   known_layout<Point>(2),
-                                   known_layout<Link>(2),
-                                   known_layout<Mark>(2)};
+  static const std::array table = {
+      known_layout<Box>(4),        known_layout<Rate>(1),           known_layout<Latency>(3),
+      known_layout<Class>(2),      known_layout<PatchTransform>(6), known_layout<Point>(2),
+      known_layout<Link>(2),       known_layout<Mark>(2),           known_layout<ViewEvent>(1),
+      known_layout<ViewCamera>(0), known_layout<ViewLook>(0),       known_layout<ViewDims>(0)};
   return table;
 }
 

@@ -19,15 +19,16 @@ Writes a line of JSON for every tick that has records, however few:
 `tick` is the index on the handler's clock. `time_ns` is the media time of the records: the
 tick's, unless the handler that made them set another. Ticks without a value leave no line, ticks
 with no record in the list leave an empty list. Numbers read back as the same bits. NaN is written
-as null, infinity as 1e999, and a field of several numbers as a list, unless it is `name` and
-holds bytes: that is a text. Known records are: millrace.Box (x, y, width, height, score, label,
-id), millrace.Rate (per_second, span_ns, interval_count) of stats.fps, millrace.Latency (p50_us,
-p99_us, max_us, count) of stats.latency, millrace.Class (score, label, name) of tensor.top_k,
-millrace.PatchTransform (scale_x, scale_y, offset_x, offset_y, width, height) of image.letterbox,
-millrace.Point (x, y, radius, score, label, age, id) of points.from_boxes, millrace.Link (a, b,
-id_a, id_b, length, life) of points.links, millrace.Mark (kind, at, width, roundness, color, fill,
-stroke) of marks.boxes, and every type of a plugin that declares its fields, which `inspect` shows
-at the port.
+as null, infinity as 1e999, and a field of several numbers as a list, unless it holds bytes and is
+called name, mode, map, key or label: that is a text. Known records are: millrace.Box (x, y,
+width, height, score, label, id), millrace.Rate (per_second, span_ns, interval_count) of
+stats.fps, millrace.Latency (p50_us, p99_us, max_us, count) of stats.latency, millrace.Class
+(score, label, name) of tensor.top_k, millrace.PatchTransform (scale_x, scale_y, offset_x,
+offset_y, width, height) of image.letterbox, millrace.Point (x, y, radius, score, label, age, id)
+of points.from_boxes, millrace.Link (a, b, id_a, id_b, length, life) of points.links,
+millrace.Mark (kind, at, width, roundness, color, fill, stroke) of marks.boxes,
+millrace.ViewEvent, millrace.ViewCamera, millrace.ViewLook and millrace.ViewDims of view.events,
+and every type of a plugin that declares its fields, which `inspect` shows at the port.
 
 Missing folders of `path` are created. The file is replaced at the first value and complete after
 the end. With `flush` a line can be read as soon as its tick is done. `-` is standard output, and a

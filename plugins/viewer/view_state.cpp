@@ -9,7 +9,9 @@ namespace millrace::viewer {
 
 namespace {
 
-constexpr float kZoomMin = 1e-4F, kZoomMax = 1e4F, kElevationMax = 90, kTurn = 360;
+// Numbers that handlers take: a person who goes on and on stays at the end.
+constexpr float kZoomMin = 1e-4F, kZoomMax = 1e4F, kElevationMax = 90, kTurn = 360, kCenterMax = 1e6F;
+constexpr float kContrastMax = 1e6F, kGammaMin = 0.01F, kGammaMax = 100;
 
 bool is_of_kind(const ViewEvent& event, ViewEventKind kind) { return event.kind == static_cast<int32_t>(kind); }
 
@@ -50,7 +52,10 @@ void ViewState::apply(const CameraChange& change) {
   camera_changed = true;
   const auto shift = [this](float right, float down) {
     const ViewAxes axes = axes_of(camera);
-    for (int axis = 0; axis < 3; ++axis) camera.center[axis] += right * axes.right[axis] + down * axes.down[axis];
+    for (int axis = 0; axis < 3; ++axis) {
+      const float place = camera.center[axis] + right * axes.right[axis] + down * axes.down[axis];
+      camera.center[axis] = std::clamp(place, -kCenterMax, kCenterMax);
+    }
   };
   switch (change.op) {
     case CameraChange::Op::reset: camera = ViewCamera(); return;
@@ -78,14 +83,14 @@ void ViewState::choose(const ViewChoice& choice) {
 
 void ViewChoice::apply(const LookChange& change) {
   if (change.resets) *this = ViewChoice{ViewLook(), dims};
-  const auto set = [](float& value, bool& is_chosen, const std::optional<float>& to) {
-    if (to) value = *to, is_chosen = true;
+  const auto set = [](float& value, bool& is_chosen, const std::optional<float>& to, float least, float most) {
+    if (to) value = std::clamp(*to, least, most), is_chosen = true;
   };
-  set(look.low, has_contrast, change.low);
-  set(look.high, has_contrast, change.high);
-  set(look.gamma, has_gamma, change.gamma);
-  set(look.opacity, has_opacity, change.opacity);
-  look.iso = change.iso.value_or(look.iso);
+  set(look.low, has_contrast, change.low, -kContrastMax, kContrastMax);
+  set(look.high, has_contrast, change.high, -kContrastMax, kContrastMax);
+  set(look.gamma, has_gamma, change.gamma, kGammaMin, kGammaMax);
+  set(look.opacity, has_opacity, change.opacity, 0, 1);
+  look.iso = std::clamp(change.iso.value_or(look.iso), 0.0F, 1.0F);
   for (size_t axis = 0; axis < change.crop.size(); ++axis) {
     if (!change.crop[axis]) continue;
     look.crop_low[axis] = (*change.crop[axis])[0];

@@ -161,9 +161,7 @@ class SliceVolume final : public Handler {
   }
   // A place beyond the last plane is the last plane, as another volume may have fewer.
   Cut cut_of(const ViewDims& dims, std::span<const int64_t> shape) const {
-    if (dims.axis > 2)
-      throw std::invalid_argument("the axis is " + std::to_string(dims.axis) + ", and may be 0 to 2: z, y, x");
-    const auto axis = dims.axis < 0 ? choice_of<Axis>(*axis_, kAxes) : static_cast<Axis>(dims.axis);
+    const auto axis = dims.axis < 0 ? choice_of<Axis>(*axis_, kAxes) : static_cast<Axis>(std::min(dims.axis, 2));
     const auto at = static_cast<size_t>(axis);
     const auto planes = static_cast<int32_t>(shape[at]);
     const bool is_as_parameter = axis == choice_of<Axis>(*axis_, kAxes) && *position_ >= 0;

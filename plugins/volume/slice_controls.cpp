@@ -42,8 +42,9 @@ ViewControl number(const char* key, const char* label, float low, float high, fl
 ViewControl contrast(const SliceState& state, const std::vector<float>& values) {
   const float range = std::max(state.first_contrast.high - state.first_contrast.low, 1e-20F);
   ViewControl made = control(ViewControlKind::range, "look.contrast", "contrast");
-  made.low = std::min((state.least - state.first_contrast.low) / range, 0.0F);
-  made.high = std::max((state.greatest - state.first_contrast.low) / range, 1.0F);
+  constexpr float kMost = 1e6F; // a look's low and high end there
+  made.low = std::clamp((state.least - state.first_contrast.low) / range, -kMost, 0.0F);
+  made.high = std::clamp((state.greatest - state.first_contrast.low) / range, 1.0F, kMost);
   made.value[1] = 1;
   constexpr auto kParts = static_cast<float>(ViewControl::kParts);
   for (const float value : values) {

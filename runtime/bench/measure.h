@@ -89,6 +89,7 @@ std::vector<Row> bench_pool();
 std::vector<Row> bench_placement();
 std::vector<Row> bench_plan();
 std::vector<Row> bench_slices();
+std::vector<Row> bench_volume();
 std::vector<Row> bench_streams();
 std::vector<Row> bench_trace();
 // These measure one device.

@@ -174,8 +174,8 @@ class Device {
   // Copies between this device's memory and host memory, within this device, or from a peer's memory to this device's.
   // A device whose bodies enqueue also copies to a peer's memory. Addresses are those that the host sees.
   virtual void copy(Stream& stream, std::byte* target, const std::byte* source, uint64_t bytes) = 0;
-  // Copies from pageable memory of the host to this device's memory: what is copied once, and is too large to be worth
-  // locking. The calling thread may wait until the bytes are read. Not while the stream records.
+  // Copies from pageable memory of the host to this device's memory, for a value that is copied once and is too large
+  // to be worth locking. The calling thread may wait until the bytes are read. Not while the stream records.
   virtual void copy_pageable(Stream& stream, std::byte* target, const std::byte* source, uint64_t bytes) {
     copy(stream, target, source, bytes);
   }

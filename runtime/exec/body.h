@@ -76,9 +76,9 @@ bool fix_body(BodyRun& step, BodyCall& body, uint64_t ordinal, Cause& cause);
 void choose_blocks(BodyRun& step, BodyCall& body, uint64_t ordinal);
 // Points one output of the body at its block in `output_blocks`.
 void give_block(const BodyRun& step, BodyCall& body, size_t o);
-// Lists the bytes that a recorded body may touch, if the device checks accesses.
 // The block of an input in a region's recording of this slot.
 const memory::Block& recorded_block(const InputRun& input, uint32_t slot);
+// Lists the bytes that a recorded body may touch, if the device checks accesses.
 void record_accesses(const BodyRun& step, BodyCall& body, uint32_t slot);
 // Marks the bytes of a newly taken block as unwritten, if the block is on the step's device and that device poisons
 // unwritten bytes.

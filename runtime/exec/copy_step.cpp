@@ -8,8 +8,8 @@
 #include "exec/group.h"
 #include "exec/region.h"
 #include "exec/run_options.h"
+#include "exec/segment.h"
 #include "exec/settle.h"
-#include "exec/window.h"
 #include "plan/memory.h"
 #include "plan/pace.h"
 #include "plan/plan.h"
@@ -292,8 +292,17 @@ void copy_lasting(CopyRun& step, CopyCall& copy, const Slot& source, memory::Blo
   step.bytes_copied += sizeof(mr_value) + extent;
 }
 
-// Gives a tick the device's copy of a lasting value. It copies when the value is another one than on the tick before,
-// and waits while a tick still reads the block that it copies to (semantics.md 3.7).
+// True once every body that reads the copy is done with this ordinal, and so with those before.
+bool is_read(const CopyRun& step, uint64_t ordinal) {
+  return std::all_of(step.readers.begin(), step.readers.end(), [&](const CopyReader& reader) {
+    const SegmentRun& segment = *reader.step->segment;
+    return segment.progress.load(std::memory_order_acquire) > ordinal &&
+           segment.fences[ordinal & segment.pace->mask].done();
+  });
+}
+
+// Gives a tick the device's copy of a lasting value. It copies when the value differs from that of the tick before, by
+// block and generation, and waits while a body still reads the block that it copies to (semantics.md 3.7).
 StepResult advance_kept(CopyRun& step, uint64_t ordinal) {
   uint64_t wanted = 0;
   if (!is_ready(step, ordinal, wanted)) return StepResult::waiting;
@@ -305,8 +314,8 @@ StepResult advance_kept(CopyRun& step, uint64_t ordinal) {
     settle(*step.outputs[0], ordinal, kept.slot);
     kept.read_until[kept.newest] = ordinal + 1;
   } else {
-    const uint32_t next = kept.source ? 1 - kept.newest : 0;
-    if (completed(*step.pace) < kept.read_until[next]) return StepResult::waiting;
+    const uint32_t next = kept.source ? (kept.newest + 1) % step.outputs[0]->ring->length() : 0;
+    if (kept.read_until[next] > 0 && !is_read(step, kept.read_until[next] - 1)) return StepResult::waiting;
     memory::Block& target = step.outputs[0]->ring->block(next);
     ++target.generation;
     CopyCall& copy = step.copy_calls[ordinal & step.pace->mask];

@@ -236,7 +236,7 @@ bool record_again(RegionRun& region) {
   return true;
 }
 
-// A lasting value has another block than the recordings read: its successor has come (semantics.md 3.7).
+// Marks the region stale if a lasting value lies in another block than its recordings read (semantics.md 3.7).
 void follow_successors(RegionRun& region, uint64_t ordinal) {
   for (RegionInput& entry : region.entries) {
     const Slot& slot = entry.input->output->at(ordinal);

@@ -34,7 +34,7 @@ uint64_t completed(PaceRun& pace) {
     uint64_t at = segment->progress.load(std::memory_order_acquire);
     for (const PendingStep& pending : segment->pending_steps)
       at = std::min(at, pending.oldest_owed->load(std::memory_order_acquire));
-    if (segment->device && at != UINT64_MAX) {           // its device is idle when a segment is over
+    if (segment->device && at != UINT64_MAX) {           // when a segment is over, its device is idle
       const std::lock_guard lock(segment->fences_mutex); // the head asks, and so does the gate
       while (segment->fences_done < at && segment->fences[segment->fences_done & pace.mask].done())
         ++segment->fences_done;

@@ -109,10 +109,13 @@ void count_records(Block& block) {
 
 void release(Block* block) {
   if (!block || !block->ring->dynamic()) return;
-  // The last holder retires before the count reaches zero, since the producer may take the block right after.
-  if (block->holds.load(std::memory_order_acquire) == 1) block->ring->retire(*block);
-  [[maybe_unused]] const uint32_t before = block->holds.fetch_sub(1, std::memory_order_acq_rel);
-  MR_ASSERT(before > 0, "a block is released as often as it is held");
+  // The last holder retires before the count reaches zero, since the producer may take the block right after. Of two
+  // that release at the same time, the one that comes second must see that it is the last.
+  uint32_t held = block->holds.load(std::memory_order_acquire);
+  do {
+    MR_ASSERT(held > 0, "a block is released as often as it is held");
+    if (held == 1) block->ring->retire(*block); // nobody can add a hold without having one
+  } while (!block->holds.compare_exchange_weak(held, held - 1, std::memory_order_acq_rel, std::memory_order_acquire));
 }
 
 } // namespace millrace::memory

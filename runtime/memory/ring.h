@@ -15,6 +15,7 @@
 //  - The producers of an output take: one thread, or one a lane for different ordinals, or of a dynamic ring any thread
 //  that keeps to the count it was planned for. release() is legal from any thread.
 //  - A generation counts how often a block was taken; (block, generation) names a buffer for ever.
+//  - Kept copies of a lasting value (semantics.md 3.7) are a static ring whose copy step chooses and counts by itself.
 //
 // Limits. No pool and no allocator: nothing here grows.
 #pragma once
@@ -63,7 +64,7 @@ struct RingOptions {
   uint64_t capacity = 0; // bytes after the mr_value
   uint64_t stride = 0;   // bytes from one block to the next; 0: blocks are adjacent
   bool own_records = false;
-  bool lasting = false; // values are few and large: a block has pages while it is in use. Of a dynamic ring of the host
+  bool lasting = false; // a dynamic ring of the host: its values are few and large, and a block has pages while in use
 };
 
 // Bytes that a block of this capacity takes in an arena. Blocks begin at page-friendly multiples of 256.

@@ -98,9 +98,9 @@ class FitMemory {
                 ""};
     for (const Ring& ring : plan_.rings)
       if (plan_.domains[ring.domain].name == missing.domain)
-        error.notes.push_back(std::to_string(ring.length) + " × " + std::to_string(memory::block_bytes(ring.capacity)) +
-                              " for " + plan_.steps[plan_.outputs[ring.output].step].name + "." +
-                              plan_.outputs[ring.output].name);
+        error.notes.push_back(
+            std::to_string(ring.blocks_counted()) + " × " + std::to_string(memory::block_bytes(ring.capacity)) +
+            " for " + plan_.steps[plan_.outputs[ring.output].step].name + "." + plan_.outputs[ring.output].name);
     for (const Step& step : plan_.steps) {
       if (plan_.domains[step.domain].name != missing.domain) continue;
       if (step.scratch_bytes() > 0)

@@ -214,7 +214,7 @@ class Layout {
       if (input->repeat_last) hold(ring, 2 + issued, "repeated by " + reader.name);
       if (reader.is<GateStep>() || reader.is<PostStep>()) hold_for_channel(ring, reader);
       if (reader.is<DealStep>()) hold_for_streams(ring, reader, static_cast<uint32_t>(input - reader.inputs.data()));
-      const bool is_kept = reader.is<CopyStep>() && plan_.outputs[reader.outputs[0]].kept; // one copy is worth no lock
+      const bool is_kept = reader.is<CopyStep>() && plan_.outputs[reader.outputs[0]].kept; // not worth locked pages
       if (!plan_.on_host(reader.domain) && !is_kept)
         ring.pinned = plan_.in_host_memory(ring.domain); // a device copies it or reads it there
     }
@@ -233,7 +233,8 @@ class Layout {
       hold(ring, plan_.channels[crossing->channel].depth + 1, "on their way from " + crossing->node);
     if (output.format.held > 0) hold(ring, output.format.held, "worked in by " + producer.name);
     if (!plan_.on_host(producer.domain)) ring.pinned = plan_.in_host_memory(ring.domain); // a device writes it
-    ring.lasting = ring.lasting && !ring.pinned;                                          // locked pages stay
+    // Locked pages stay, blocks that ticks take in turn are all in use, and small ones are not worth a call.
+    ring.lasting = ring.lasting && ring.dynamic && !ring.pinned && ring.capacity >= kPagesGivenBackMin;
     add(o, ring);
   }
 
@@ -242,16 +243,21 @@ class Layout {
     plan_.rings.push_back(ring);
   }
 
-  // A device's copies of a lasting value: ticks read one block, and its successor is copied into the other.
+  // A device's copies of a lasting value: ticks read one block, and its successor is copied into the other. A source of
+  // one tick gives no successor but after a restart, and then the ticks before are waited for.
   void keep_ring(uint32_t o, Ring& ring) {
-    ring.length = 2;
-    ring.reasons = {"1 that lasts", "1 for its successor"};
+    const uint32_t origin = plan_.outputs[plan_.steps[plan_.outputs[o].step].inputs[0].output].origin;
+    const Step* const maker = origin == kNone ? nullptr : &plan_.steps[plan_.outputs[origin].step];
+    const bool is_one = maker && maker->is<SourceStep>() && draft_.handlers[maker->handler()].facts.tick_count == 1;
+    ring.length = is_one ? 1 : 2;
+    ring.reasons = {is_one ? "1 that lasts" : "1 that lasts + 1 for its successor"};
     add(o, ring);
   }
 
   // True if the values are memory that the handler brings along, and every reader takes them from there.
   bool needs_no_bytes(uint32_t o) const {
-    if (!plan_.outputs[o].format.adopted) return false;
+    const Step& maker = plan_.steps[plan_.outputs[o].step];
+    if (!plan_.outputs[o].format.adopted || maker.handler() == kNone || !plan_.on_host(maker.domain)) return false;
     return std::all_of(readers_[o].begin(), readers_[o].end(), [&](const Reading& reading) {
       const Step& reader = *reading.reader;
       if (reader.is<CopyStep>()) return plan_.outputs[reader.outputs[0]].kept;
@@ -377,11 +383,8 @@ class Layout {
   }
 
   void sum_memory() {
-    for (const Ring& ring : plan_.rings) {
-      // Blocks of a lasting value have pages while somebody reads them: it, and its successor.
-      const uint32_t length = ring.lasting ? std::min(ring.length, 2u) : ring.length;
-      plan_.memory[plan_.domains[ring.domain].name] += length * memory::block_bytes(ring.capacity);
-    }
+    for (const Ring& ring : plan_.rings)
+      plan_.memory[plan_.domains[ring.domain].name] += ring.blocks_counted() * memory::block_bytes(ring.capacity);
     for (const Step& step : plan_.steps) {
       uint64_t bytes = step.scratch_bytes() + step.taken_bytes() + step.state_bytes();
       if (const HandlerStep* called = step.called())

@@ -39,10 +39,16 @@ struct Ring {
   uint64_t capacity = 0;
   bool pinned = false;
   bool dense = false; // in a group's pace: the items of a firing may lie side by side, over the room of all its blocks
-  bool lasting = false;  // its values count until their successors: a block of the host has pages while it is in use
+  bool lasting = false;  // its values count until their successors come: a block has pages while in use
   uint32_t pack = kNone; // rings of one pack and domain lie block beside block, so that one copy moves all of a tick
   std::vector<std::string> reasons; // "3 in flight", "1 held by latest", …: the annotated sum
+
+  // Those that take memory at a time: of a lasting value it and its successor.
+  uint32_t blocks_counted() const { return lasting && length > 2 ? 2 : length; }
 };
+
+// The pages of smaller blocks stay when nobody reads them any more.
+inline constexpr uint64_t kPagesGivenBackMin = 1 << 20;
 
 // A value this large fits into no memory: a host has 47 bits of addresses. Sums over all rings stay within 64 bits.
 inline constexpr uint64_t kBytesMax = uint64_t{1} << 47;

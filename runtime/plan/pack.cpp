@@ -55,7 +55,8 @@ class PackCopies {
   // Finds the outputs whose blocks no step holds for longer than their ticks, shares, or writes over.
   void find_fixed_places() {
     for (const Output& output : plan_.outputs) {
-      const bool own = output.owns && output.forwards < 0 && output.in_place < 0 && output.origin == kNone;
+      const bool own =
+          output.owns && output.forwards < 0 && output.in_place < 0 && output.origin == kNone && !output.kept;
       const bool read_ahead = output.step != kNone && plan_.steps[output.step].is<SourceStep>();
       const bool arrives = output.step != kNone && plan_.steps[output.step].is<EntryStep>();
       fixed_.push_back(own && !read_ahead && !arrives);

@@ -198,6 +198,18 @@ class PlaceByPrice {
     prices_.tasks.push_back(std::move(task));
   }
 
+  // True for a lasting value that every reader takes by `latest` and lets go with its tick (semantics.md 3.7).
+  bool is_copied_once(uint32_t h, uint32_t o) const {
+    const DraftHandler& handler = draft_.handlers[h];
+    if (!(handler.info->ports[handler.output_port[o]].raw.flags & MR_PORT_LASTING)) return false;
+    return std::none_of(draft_.edges.begin(), draft_.edges.end(), [&](const DraftEdge& edge) {
+      if (edge.source != h || edge.source_output != o) return false;
+      const DraftHandler& reader = draft_.handlers[edge.target];
+      const bool is_kept = reader.info->ports[reader.input_port[edge.target_input]].raw.keeps > 0;
+      return !edge.declared || edge.declared->policy != graph::Policy::latest || is_kept;
+    });
+  }
+
   // A buffer for each output; one for those of a task's streams that are as large and have the same readers.
   void add_buffers(double fastest) {
     std::vector<std::vector<const DraftEdge*>> edges(draft_.handlers.size()); // by source
@@ -210,8 +222,7 @@ class PlaceByPrice {
           Prices::Buffer buffer;
           buffer.producer = task_of_[h];
           buffer.share = share_of(h, fastest);
-          const bool is_lasting = handler.info->ports[handler.output_port[o]].raw.flags & MR_PORT_LASTING;
-          buffer.bytes = is_lasting ? 0 : static_cast<double>(copied_bytes(handler.outputs[o])); // once, not a tick
+          buffer.bytes = is_copied_once(h, o) ? 0 : static_cast<double>(copied_bytes(handler.outputs[o]));
           for (const DraftEdge* edge : edges[h])
             if (edge->source_output == o) buffer.readers.push_back(task_of_[edge->target]);
           if (buffer.readers.empty()) continue;

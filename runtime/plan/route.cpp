@@ -209,7 +209,7 @@ class Router {
     made.format = source.format;
     made.domain = domain;
     made.connected = true;
-    made.kept = keeps_copy(output, domain);
+    made.kept = (from == output || source.kept) && keeps_copy(output, domain);
     plan_.outputs.push_back(made);
     replicas_[{output, domain}] = replica_output;
     record_reader(s, reader, edge);

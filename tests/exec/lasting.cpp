@@ -24,6 +24,7 @@ namespace {
 using namespace enqueued;
 
 constexpr int64_t kEntries = 1000, kTicks = 60;
+constexpr int64_t kLarge = 200'000; // entries that have more than a MiB
 std::atomic<int64_t> tables_held{0}, tables_held_most{0};
 
 int64_t entry_of(int64_t table, int64_t at) { return mix(table, at); }
@@ -34,15 +35,16 @@ struct Table final : Handler {
   Output<Tensor> out{*this, "out", lasting};
   Param<int64_t> every{*this, "each", 1, "ticks from one to the next"};
   Param<bool> adopts{*this, "adopts", false, "in memory of its own"};
+  Param<int64_t> entries{*this, "entries", kEntries, "of the table"};
   void configure(const Formats& formats) override {
-    formats.tensor(out, dtype_of<int64_t>(), {kEntries}).adopted = *adopts;
+    formats.tensor(out, dtype_of<int64_t>(), {*entries}).adopted = *adopts;
   }
   void process(Tick& tick, Cpu&) {
     if (tick.index() % static_cast<uint64_t>(*every) != 0) return;
     const int64_t table = number(in(tick));
-    const int64_t shape[] = {kEntries};
+    const int64_t shape[] = {*entries};
     if (!*adopts) return fill(out.allocate(tick, dtype_of<int64_t>(), shape).elements<int64_t>(), table);
-    auto* const own = new std::vector<int64_t>(kEntries);
+    auto* const own = new std::vector<int64_t>(static_cast<size_t>(*entries));
     fill(*own, table);
     tables_held_most = std::max<int64_t>(tables_held_most, ++tables_held);
     const auto release = [](void* context) {
@@ -126,12 +128,14 @@ Setup on(std::vector<std::string> domains) {
 }
 
 // Two handlers at `place` that look things up in a table of the host, one after the other.
-Pipeline pipeline_at(const std::string& place, int64_t every, bool adopts, uint32_t in_flight = 3) {
+Pipeline pipeline_at(const std::string& place, int64_t every, bool adopts, uint32_t in_flight = 3,
+                     int64_t entries = kEntries) {
   Pipeline pipeline;
   pipeline.clock(graph::ClockMode::free, 0, 1, in_flight);
   pipeline.add("source", "l.index", {{"count", std::to_string(kTicks)}}).device = "cpu";
-  pipeline.add("table", "l.table", {{"each", std::to_string(every)}, {"adopts", adopts ? "true" : "false"}}).device =
-      "cpu";
+  const Params table = {
+      {"each", std::to_string(every)}, {"adopts", adopts ? "true" : "false"}, {"entries", std::to_string(entries)}};
+  pipeline.add("table", "l.table", table).device = "cpu";
   pipeline.add("one", "l.lookup").device = place;
   pipeline.add("two", "l.lookup").device = place;
   pipeline.add("sink", "t.sink", {{"log", "l"}});
@@ -250,17 +254,66 @@ TEST_CASE("3.7: an output whose values are adopted gives no others, and no large
   CHECK(error_of("adopts_more").find("asks for 16 bytes where 8 were planned") != std::string::npos);
 }
 
-TEST_CASE("3.7: the plan counts memory of the host for a lasting value and its successor") {
-  for (const bool adopts : {false, true}) {
-    const Compiled compiled(pipeline_at("cpu", 1, adopts), on({"cpu"}));
-    CHECK(compiled.text().find("each takes memory while it is in use") != std::string::npos);
-    const plan::Ring& ring = ring_of(compiled.plan(), "table", "cpu");
-    CHECK(ring.length > 2);
-    uint64_t others = 0;
-    for (const plan::Ring& other : compiled.plan().rings)
-      if (other.output != ring.output) others += other.length * memory::block_bytes(other.capacity);
-    CHECK(compiled.plan().memory.at("cpu") == others + 2 * memory::block_bytes(ring.capacity));
+// The bytes that a plan counts for the ring of the table, and the ring.
+std::pair<uint64_t, plan::Ring> counted_for_table(Pipeline pipeline) {
+  const Compiled compiled(std::move(pipeline), on({"cpu"}));
+  const plan::Ring& ring = ring_of(compiled.plan(), "table", "cpu");
+  uint64_t bytes = compiled.plan().memory.at("cpu");
+  for (const plan::Ring& other : compiled.plan().rings)
+    if (other.output != ring.output) bytes -= other.length * memory::block_bytes(other.capacity);
+  const bool is_said = compiled.text().find("each takes memory while it is in use") != std::string::npos;
+  CHECK(is_said == ring.lasting);
+  return {bytes, ring};
+}
+
+TEST_CASE("3.7: the plan counts memory of the host for a large lasting value and its successor") {
+  Pipeline large = pipeline_at("cpu", 1, false, 3, kLarge);
+  Pipeline in_turn = large; // its blocks are taken in turn, so all of them have pages
+  for (graph::Edge& edge : in_turn.graph.edges) edge.policy = graph::Policy::sync;
+  const auto [bytes, ring] = counted_for_table(std::move(large));
+  CHECK(ring.length > 2);
+  CHECK(bytes == 2 * memory::block_bytes(kLarge * sizeof(int64_t)));
+  const auto [bytes_in_turn, ring_in_turn] = counted_for_table(std::move(in_turn));
+  CHECK(bytes_in_turn == ring_in_turn.length * memory::block_bytes(kLarge * sizeof(int64_t)));
+  const auto [bytes_small, ring_small] = counted_for_table(pipeline_at("cpu", 1, false));
+  CHECK(bytes_small == ring_small.length * memory::block_bytes(kEntries * sizeof(int64_t)));
+  const auto [bytes_adopted, ring_adopted] = counted_for_table(pipeline_at("cpu", 1, true));
+  CHECK(bytes_adopted == ring_adopted.length * memory::block_bytes(0));
+}
+
+TEST_CASE("3.7: a handler that answers later holds up its ticks, and not the copy of a successor") {
+  const auto make = [](const std::string& place) {
+    Pipeline pipeline = pipeline_at(place, 1, false);
+    pipeline.graph.edges.pop_back(); // two.out → sink.in
+    pipeline.add("late", "t.late", {{"after", "2"}}).device = "cpu";
+    pipeline.connect("two.out", "late.in");
+    pipeline.connect("late.out", "sink.in");
+    pipeline.connect("source.out", "sink.in");
+    return pipeline;
+  };
+  const std::vector<Seen> host = seen_by(make("cpu"), on({"cpu"}), "l");
+  REQUIRE(host.size() == kTicks);
+  for (const std::string place : {"cuda:0", "sim:0"}) {
+    CAPTURE(place);
+    CHECK(seen_by(make(place), on({"cpu", place}), "l") == host);
   }
+}
+
+TEST_CASE("3.7: a value that was adopted on another node has a block with room for its bytes here") {
+  Pipeline pipeline = pipeline_at("cpu", 1, true);
+  for (graph::Handler& handler : pipeline.graph.handlers) {
+    handler.node = handler.name == "one" || handler.name == "two" ? "there" : "home";
+    handler.device = "";
+  }
+  Setup setup = on({"cpu"});
+  setup.nodes = {"home", "there"};
+  setup.virtual_time = true;
+  setup.node = 1;
+  const Compiled there(std::move(pipeline), setup);
+  const auto& rings = there.plan().rings;
+  CHECK(std::any_of(rings.begin(), rings.end(),
+                    [](const plan::Ring& ring) { return ring.capacity == kEntries * sizeof(int64_t); }));
+  CHECK(std::none_of(rings.begin(), rings.end(), [](const plan::Ring& ring) { return ring.capacity == 0; }));
 }
 
 TEST_CASE("3.7: memory that a GPU body takes by itself is in the plan's sum") {

@@ -2,6 +2,7 @@
 #include <doctest/doctest.h>
 #include <fcntl.h>
 #include <millrace/payload/marks.h>
+#include <millrace/payload/view.h>
 #include <unistd.h>
 
 #include <array>
@@ -293,12 +294,42 @@ TEST_CASE("lists of numbers come back, their end may be left out, and an unsigne
   CHECK(line_complaint(age + "4294967296}]}") == "58: 4294967296 is too large for 32 bits");
 }
 
+TEST_CASE("what a person wished of a view comes back, and bytes of a name, a mode or a map are a text") {
+  ViewCamera camera;
+  camera.angles[1] = -30.5F;
+  camera.moving = 1;
+  ViewLook look;
+  look.crop_high[2] = 0.25F;
+  std::memcpy(look.mode, "maximum", 7);
+  std::memcpy(look.map, "ice", 3);
+  ViewDims dims;
+  dims.steps[2] = 7;
+  const auto check = [](const auto& record, std::string_view schema) {
+    std::string text;
+    append_record_line(text, 0, 0, *find_layout(known_layouts(), schema), reinterpret_cast<const uint8_t*>(&record), 1);
+    RecordLine line;
+    read_record_line(text, known_layouts(), line);
+    REQUIRE(line.bytes.size() == sizeof record);
+    CHECK(std::memcmp(line.bytes.data(), &record, sizeof record) == 0);
+    return text;
+  };
+  check(camera, ViewCamera::kSchema);
+  check(dims, ViewDims::kSchema);
+  CHECK(check(look, ViewLook::kSchema).find(R"("mode":"maximum","map":"ice")") != std::string::npos);
+  // A field that a line leaves out is as in a new record.
+  RecordLine line;
+  read_record_line(R"({"schema":"millrace.ViewCamera","records":[{"zoom":2}]})", known_layouts(), line);
+  std::memcpy(&camera, line.bytes.data(), sizeof camera);
+  CHECK((camera.zoom == 2 && camera.field_of_view == 45 && camera.angles[1] == 0 && camera.moving == 0));
+}
+
 TEST_CASE("a damaged line is refused with its column and what is wrong") {
   CHECK(line_complaint("{}") == "1: the line has no \"schema\"");
   CHECK(line_complaint(R"({"schema":"millrace.Box"})") == "1: the line has no \"records\"");
   CHECK(line_complaint(R"({"schema":"acme.Thing","records":[]})") ==
         "11: records of 'acme.Thing' are not known, only millrace.Box, millrace.Rate, millrace.Latency, "
-        "millrace.Class, millrace.PatchTransform, millrace.Point, millrace.Link, millrace.Mark");
+        "millrace.Class, millrace.PatchTransform, millrace.Point, millrace.Link, millrace.Mark, "
+        "millrace.ViewEvent, millrace.ViewCamera, millrace.ViewLook, millrace.ViewDims");
   CHECK(line_complaint(R"({"schema":"millrace.Box","records":[{"x":1,"y":2,"width":3}]})") ==
         "37: the record has no \"height\"");
   CHECK(line_complaint(R"({"schema":"millrace.Box","records":[{"x":"1"}]})") == "42: a number is expected");
@@ -570,7 +601,7 @@ TEST_CASE("record.to_json refuses what it does not know, and paths that cannot b
   CHECK(unknown.error() ==
         "these records are of a type that is not known and does not say its fields; known are millrace.Box, "
         "millrace.Rate, millrace.Latency, millrace.Class, millrace.PatchTransform, millrace.Point, millrace.Link, "
-        "millrace.Mark, and "
+        "millrace.Mark, millrace.ViewEvent, millrace.ViewCamera, millrace.ViewLook, millrace.ViewDims, and "
         "types that have a function "
         "fields()");
   const Value other = testing::records<Box>({});

@@ -130,6 +130,27 @@ TEST_CASE("3.2: a dynamic ring gives the next free block and passes over those t
   CHECK(after.size() == 4);
 }
 
+TEST_CASE("3.2: of holders that release at the same time one is the last, and gives back what the block stands for") {
+  Rig rig(2, true);
+  const int before = given_back;
+  constexpr int kRounds = 2000;
+  for (int round = 0; round < kRounds; ++round) {
+    Block& block = rig.ring.take(static_cast<uint64_t>(round));
+    stand_for_foreign(block);
+    hold(&block);
+    std::atomic<int> there{0};
+    const auto let_go = [&] {
+      ++there;
+      while (there < 2) continue; // both begin at once
+      release(&block);
+    };
+    std::thread other(let_go);
+    let_go();
+    other.join();
+    REQUIRE(given_back == before + round + 1);
+  }
+}
+
 TEST_CASE("3.2: a block and its generation name a buffer for ever") {
   for (const bool dynamic : {false, true}) {
     CAPTURE(dynamic);

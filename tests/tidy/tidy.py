@@ -87,7 +87,8 @@ EDGES = {
 # The registry holds the table of the built-in handlers, the CUDA module that of their kernels; benchmarks call a
 # network's engine and what a slice computes by themselves.
 INCLUDES_ALLOWED = {("plugin", "handlers/builtin.h"), ("device", "handlers/gpu/tables.h"), ("bench", "plugins/model/engine.h"),
-                    ("bench", "plugins/volume/colour_maps.h"), ("bench", "plugins/volume/slice_painter.h")}
+                    ("bench", "plugins/volume/colour_maps.h"), ("bench", "plugins/volume/slice_painter.h"),
+                    ("bench", "plugins/volume/painter.h"), ("bench", "plugins/volume/test_scene.h")}
 # A plugin sees no other, but for the encoders and the crew of threads, which are libraries of their own without handlers,
 # for the one header about FFmpeg's objects, and for the parser of NumPy's header.
 PLUGINS_SHARE = {"plugins/viewer": ("plugins/codec/",), "plugins/codec": ("plugins/ffmpeg/",), "plugins/media": ("plugins/ffmpeg/",),

@@ -88,6 +88,32 @@ TEST_CASE("The camera zooms about a point that stays where it is, and turns with
   CHECK(state.camera.angles[0] == 0);
 }
 
+TEST_CASE("What a page asks for stays within what handlers take, however often it asks") {
+  ViewState state;
+  CameraChange away;
+  away.op = CameraChange::Op::zoom;
+  away.factor = 0.8F;
+  away.anchor[0] = 220;
+  for (int n = 0; n < 100; ++n) state.apply(away);
+  CameraChange pan;
+  pan.op = CameraChange::Op::pan;
+  pan.dx = 300;
+  for (int n = 0; n < 20; ++n) state.apply(pan);
+  CHECK(state.camera.zoom == 1e-4F);
+  CHECK(state.camera.center[0] == -1e6F);
+  ViewChoice choice;
+  LookChange look;
+  look.gamma = 1e6F;
+  look.opacity = -3;
+  look.low = -1e9F;
+  look.iso = 7;
+  choice.apply(look);
+  CHECK(choice.look.gamma == 100);
+  CHECK(choice.look.opacity == 0);
+  CHECK(choice.look.low == -1e6F);
+  CHECK(choice.look.iso == 1);
+}
+
 TEST_CASE("A pan goes along the axes of the picture, however the scene is turned") {
   ViewState state;
   state.camera.angles[0] = 90; // what was at the right is in front

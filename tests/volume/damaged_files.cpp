@@ -185,7 +185,16 @@ TEST_CASE("TIFF that are no volumes are refused with the tag") {
   const auto hidden = [](TIFF* file) {
     TIFFSetField(file, TIFFTAG_IMAGEDESCRIPTION, "ImageJ=1.53\nimages=300\nslices=300\n");
   };
+  const auto channels = [](TIFF* file) {
+    TIFFSetField(file, TIFFTAG_IMAGEDESCRIPTION, "ImageJ=1.53\nimages=4\nchannels=2\nslices=2\n");
+  };
+  const auto times = [](TIFF* file) {
+    TIFFSetField(file, TIFFTAG_IMAGEDESCRIPTION,
+                 R"(<OME><Image><Pixels SizeC="1" SizeT="7" SizeZ="3"/></Image></OME>)");
+  };
   check_all({
+      {"of ImageJ's channels", "a.tif", tiff(channels), {"channels is 2, and a volume has one channel and one time"}},
+      {"of OME's times", "a.tif", tiff(times), {"SizeT is 7, and a volume has one channel and one time"}},
       {"of colours", "a.tif", tiff_with(TIFFTAG_SAMPLESPERPIXEL, 3), {"page 0: SamplesPerPixel is 3"}},
       {"of a palette", "a.tif", tiff(palette), {"PhotometricInterpretation: its numbers are places in a palette"}},
       {"of signed numbers",
@@ -198,7 +207,7 @@ TEST_CASE("TIFF that are no volumes are refused with the tag") {
       {"of ImageJ with planes that no page has",
        "a.tif",
        tiff(hidden),
-       {"ImageJ says 300 planes", "shape=300x10x12 dtype=uint8 endian=big offset=8 reads them as raw numbers"}},
+       {"ImageJ says 300 planes", "shape=300x10x12 dtype=uint8 endian=little offset=8 reads them as raw numbers"}},
   });
 }
 

@@ -107,6 +107,23 @@ void check_changes(const Change (&changes)[count]) {
 
 TEST_CASE("shapes and chunks of a Zarr that make no sense are refused with their key") { check_changes(kWrongShapes); }
 TEST_CASE("numbers of a Zarr that are no voxels are refused with their key") { check_changes(kWrongTypes); }
+TEST_CASE("metadata of lists in lists without end are refused before anybody follows them") {
+  const std::string deep = std::string(60'000, '[') + std::string(60'000, ']');
+  check({"a shape of lists",
+         "a.zarr",
+         [&](const std::string& path) { put(path + "/.zarray", R"({"shape": )" + deep + "}"); },
+         {"it has lists or objects in each other, more than 64"}});
+}
+TEST_CASE("a Zarr without axes is refused, with and without a wish") {
+  const Make none = [](const std::string& path) {
+    put(path + "/.zarray", R"({"zarr_format": 2, "shape": [], "chunks": [], "dtype": "<u2", "compressor": null,)"
+                           R"( "fill_value": 0, "order": "C", "filters": null})");
+  };
+  check({"of a number", "a.zarr", none, {"shape: it is empty, and a volume has three axes"}});
+  Wishes wishes;
+  wishes.at = "t=0";
+  check({"of a number, and a wish", "a.zarr", none, {"shape: it is empty"}, wishes});
+}
 TEST_CASE("codecs of a Zarr that are not known are refused with their key") { check_changes(kWrongCodecs); }
 
 // ---- groups

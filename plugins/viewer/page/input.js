@@ -1,8 +1,8 @@
 // What a person does with pointer, wheel, fingers and keys, as messages for the viewer.
 //
 // Moves are sent once a refresh at most; all else is sent at once, after the move that came before it. Besides, two
-// fingers and Control with the wheel zoom the camera, the right button pans it, and Alt with the left button turns it.
-// Where `turns` is set, the left button and one finger turn it, the wheel zooms it and two fingers pan it too.
+// fingers zoom and pan the camera, Control with the wheel zooms it, the right button pans it, and Alt with the left
+// button turns it. Where `turns` is set, the left button and one finger turn it, and the wheel zooms it.
 
 const LEFT = 1, RIGHT = 2;
 const ZOOM_OF_WHEEL = 1.0015, DEGREES_OF_PIXEL = 0.2;
@@ -123,7 +123,7 @@ export class Input {
     this.fingers.set(e.pointerId, this.place(e));
     const now = span();
     if (before.length > 0 && now.length > 0) this.zoom(now.length / before.length, now);
-    if (this.turns) this.say({type: 'camera', op: 'pan', dx: now.x - before.x, dy: now.y - before.y});
+    this.say({type: 'camera', op: 'pan', dx: now.x - before.x, dy: now.y - before.y});
     return true;
   }
 

@@ -7,7 +7,8 @@ const made = (name, fields = {}, children = []) => {
   return element;
 };
 
-const shortOf = (value) => String(Number(value.toPrecision(3)));
+// Places are whole, and told as they are.
+const shortOf = (value, step = 0) => String(step >= 1 ? value : Number(value.toPrecision(3)));
 
 // A step that divides nothing lets a slider stand at any number.
 const fit = (slider, {low, high, step}) => Object.assign(slider, {min: low, max: high, step: step || 'any'});
@@ -30,7 +31,7 @@ class Choice {
 class Slider {
   constructor(wish) {
     this.slider = made('input', {type: 'range', oninput: () => {
-      this.number.textContent = shortOf(this.slider.valueAsNumber);
+      this.number.textContent = shortOf(this.slider.valueAsNumber, this.step);
       wish(this.slider.valueAsNumber);
     }});
     this.label = made('span');
@@ -39,11 +40,12 @@ class Slider {
   }
   describe(control) {
     this.label.textContent = control.label;
+    this.step = control.step;
     fit(this.slider, control);
   }
   show(value) {
     this.slider.value = value;
-    this.number.textContent = shortOf(value);
+    this.number.textContent = shortOf(value, this.step);
   }
 }
 

@@ -12,6 +12,7 @@ namespace {
 
 // Metadata of a group may hold those of all arrays in it, some kilobytes each.
 constexpr uint64_t kMetadataBytesMax = 16 << 20;
+constexpr int kDepthMax = 64; // lists in lists: a function that shows a value calls itself for each
 
 // A value as a sentence shows it.
 std::string shown_json(const nlohmann::json& value) {
@@ -34,8 +35,13 @@ Metadata Metadata::read(const std::string& path) {
 Metadata Metadata::parse(const std::string& text, const std::string& path) {
   auto document = std::make_shared<Document>();
   document->path = path;
+  const auto bound = [&path](int depth, nlohmann::json::parse_event_t, nlohmann::json&) {
+    if (depth > kDepthMax)
+      throw cannot_read(path, "it has lists or objects in each other, more than " + std::to_string(kDepthMax));
+    return true;
+  };
   try {
-    document->json = nlohmann::json::parse(text);
+    document->json = nlohmann::json::parse(text, bound);
   } catch (const nlohmann::json::parse_error& error) {
     throw cannot_read(path, "it is no JSON: the mistake is at byte " + std::to_string(error.byte));
   } catch (const nlohmann::json::out_of_range&) {

@@ -76,20 +76,40 @@ class TiffFile final : public VolumeFile {
   const std::vector<uint64_t> pages_; // offsets in the file
 };
 
+// The number after a word of the description; 1: it is not there.
+int64_t number_after(std::string_view text, std::string_view word) {
+  int64_t number = 1;
+  if (const size_t at = text.find(word); at != text.npos)
+    std::from_chars(text.data() + at + word.size(), text.data() + text.size(), number);
+  return number;
+}
+
+// All pages are planes of one volume, so there may be no channels and times among them. ImageJ and OME say so in the
+// first page's description.
+void refuse_other_axes(const TiffHandle& handle, std::string_view text) {
+  for (const std::string_view word : {"channels=", "frames=", "SizeC=\"", "SizeT=\""}) {
+    const bool is_known = text.starts_with("ImageJ=") || text.find("<OME") != text.npos;
+    if (const int64_t count = number_after(text, word); is_known && count > 1)
+      throw handle.fault(0, "ImageDescription: " + std::string(word.substr(0, word.find('='))) + " is " +
+                                std::to_string(count) +
+                                ", and a volume has one channel and one time: write those apart");
+  }
+}
+
 // ImageJ writes a stack of more than 4 GiB as one page with the other planes after it, and says so in its description.
-void refuse_hidden_planes(const TiffHandle& handle, const TiffPage& page) {
+void refuse_hidden_planes(const TiffHandle& handle, const TiffPage& page, std::string_view text) {
+  const int64_t count = number_after(text, "images=");
+  if (!text.starts_with("ImageJ=") || count < 2) return;
+  throw handle.fault(
+      0, "ImageDescription: ImageJ says " + std::to_string(count) +
+             " planes, and there is one page; shape=" + shown({count, page.height, page.width}) +
+             " dtype=" + name_of(page.dtype) + " endian=" + (TIFFIsBigEndian(handle.raw()) ? "big" : "little") +
+             " offset=" + std::to_string(TIFFGetStrileOffset(handle.raw(), 0)) + " reads them as raw numbers");
+}
+
+std::string description_of(const TiffHandle& handle) {
   const char* words = nullptr;
-  if (!TIFFGetField(handle.raw(), TIFFTAG_IMAGEDESCRIPTION, &words) || !words) return;
-  const std::string_view text = words;
-  const size_t at = text.find("images=");
-  int64_t count = 0;
-  if (!text.starts_with("ImageJ=") || at == text.npos) return;
-  std::from_chars(text.data() + at + 7, text.data() + text.size(), count);
-  if (count < 2) return;
-  throw handle.fault(0, "ImageDescription: ImageJ says " + std::to_string(count) +
-                            " planes, and there is one page; shape=" + shown({count, page.height, page.width}) +
-                            " dtype=" + name_of(page.dtype) + " endian=big offset=" +
-                            std::to_string(TIFFGetStrileOffset(handle.raw(), 0)) + " reads them as raw numbers");
+  return TIFFGetField(handle.raw(), TIFFTAG_IMAGEDESCRIPTION, &words) && words ? words : "";
 }
 
 } // namespace
@@ -98,6 +118,8 @@ std::unique_ptr<VolumeFile> open_tiff(const std::string& path) {
   const uint64_t file_bytes = InputFile(path).size();
   TiffHandle handle(path);
   const TiffPage first = handle.check_page(0, file_bytes);
+  const std::string words = description_of(handle);
+  refuse_other_axes(handle, words);
   std::vector<uint64_t> pages = {TIFFCurrentDirOffset(handle.raw())};
   while (handle.next_page()) {
     if (pages.size() == kSideMax) throw cannot_read(path, "it has more than " + std::to_string(kSideMax) + " pages");
@@ -109,7 +131,7 @@ std::unique_ptr<VolumeFile> open_tiff(const std::string& path) {
                                            name_of(first.dtype) + "; all planes of a volume are alike");
     pages.push_back(TIFFCurrentDirOffset(handle.raw()));
   }
-  if (pages.size() == 1) refuse_hidden_planes(handle, first);
+  if (pages.size() == 1) refuse_hidden_planes(handle, first, words);
   const VolumeDescription description = {
       "TIFF", first.dtype, {static_cast<int64_t>(pages.size()), first.height, first.width}};
   return std::make_unique<TiffFile>(description, path, file_bytes, std::move(pages));

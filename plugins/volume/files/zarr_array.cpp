@@ -26,6 +26,7 @@ constexpr const char* kNode3 = "/zarr.json";
 std::vector<int64_t> extents(const Metadata& list) {
   std::vector<int64_t> numbers;
   for (const Metadata& one : list.elements(kAxesMax)) numbers.push_back(one.whole(1, kExtentMax));
+  if (numbers.empty()) throw list.fault("it is empty, and a volume has three axes");
   return numbers;
 }
 

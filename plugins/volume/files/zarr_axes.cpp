@@ -29,7 +29,8 @@ void drop_chosen(const ZarrArray& array, std::string_view choice, VolumeAxes& ch
   const auto found = std::find(array.axes.begin(), array.axes.end(), name);
   if (equals == choice.npos || found == array.axes.end())
     throw cannot_read(array.file, "at: '" + std::string(choice) + "' names none of the axes " +
-                                      listed_from(name, array.axes) + "; at=" + array.axes[0] + "=0 would");
+                                      listed_from(name, array.axes) +
+                                      (array.axes.empty() ? "" : "; at=" + array.axes[0] + "=0 would"));
   const auto axis = static_cast<size_t>(found - array.axes.begin());
   const std::string_view number = choice.substr(equals + 1);
   int64_t place = -1;

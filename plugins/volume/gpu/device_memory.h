@@ -16,7 +16,9 @@ namespace millrace::volume::gpu {
 
 // Throws std::runtime_error with CUDA's words.
 inline void check(cudaError_t error, const char* call) {
-  if (error != cudaSuccess) throw std::runtime_error(std::string(call) + ": " + cudaGetErrorString(error));
+  if (error == cudaSuccess) return;
+  (void)cudaGetLastError(); // else the next kernel's launch would seem to have failed
+  throw std::runtime_error(std::string(call) + ": " + cudaGetErrorString(error));
 }
 
 // Device memory that is freed with it.
