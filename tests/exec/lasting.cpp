@@ -69,6 +69,18 @@ struct Table final : Handler {
   }
 };
 
+struct Once final : Handler { // a source of one table
+  Output<Tensor> out{*this, "out", lasting};
+  bool is_over = false;
+  void probe(Facts& facts) override { facts.tick_count(1); }
+  void configure(const Formats& formats) override { formats.tensor(out, dtype_of<int64_t>(), {kEntries}); }
+  void process(Tick& tick, Cpu&) {
+    if (std::exchange(is_over, true)) return tick.end();
+    const int64_t shape[] = {kEntries};
+    Table::fill(out.allocate(tick, dtype_of<int64_t>(), shape).elements<int64_t>(), 5);
+  }
+};
+
 struct LookUp final : Handler {
   Input<Tensor> in{*this, "in"};
   Input<Tensor> table{*this, "table"};
@@ -113,9 +125,9 @@ struct Liar final : Handler { // says that it adopts
 };
 
 const mr_plugin& plugin() {
-  static const mr_handler_type* const types[] = {table_of<Index>("l.index"), table_of<Table>("l.table"),
+  static const mr_handler_type* const types[] = {table_of<Index>("l.index"),   table_of<Table>("l.table"),
                                                  table_of<LookUp>("l.lookup"), table_of<Takes>("l.takes"),
-                                                 table_of<Liar>("l.liar")};
+                                                 table_of<Liar>("l.liar"),     table_of<Once>("l.once")};
   static const mr_plugin table = {sizeof(mr_plugin), MR_ABI_VERSION, "l", "1", types, std::size(types), 0};
   return table;
 }
@@ -185,6 +197,39 @@ TEST_CASE("3.7: a device gets each lasting value once, in one of two blocks, and
     }
   }
   CHECK(tables_held == 0);
+}
+
+TEST_CASE("3.7: a device has one block for the only value of a source") {
+  const auto make = [](const std::string& place) {
+    Pipeline pipeline;
+    for (const char* clock : {"data", "main"}) {
+      pipeline.clock(graph::ClockMode::free, 0, 1, 3);
+      pipeline.graph.clocks.back().name = clock;
+    }
+    graph::Handler& once = pipeline.add("table", "l.once");
+    once.clock = "data";
+    once.device = "cpu";
+    pipeline.add("source", "l.index", {{"count", std::to_string(kTicks)}}).clock = "main";
+    pipeline.graph.handlers.back().device = "cpu";
+    pipeline.add("one", "l.lookup").clock = "main";
+    pipeline.graph.handlers.back().device = place;
+    pipeline.add("sink", "t.sink", {{"log", "l"}}).clock = "main";
+    pipeline.connect("source.out", "one.in");
+    pipeline.connect("table.out", "one.table").policy = graph::Policy::latest;
+    pipeline.connect("one.out", "sink.in");
+    return pipeline;
+  };
+  const std::vector<Seen> host = seen_by(make("cpu"), on({"cpu"}), "l");
+  REQUIRE(host.size() == kTicks);
+  for (const std::string place : {"cuda:0", "sim:0"}) {
+    CAPTURE(place);
+    Compiled compiled(make(place), on({"cpu", place}));
+    CHECK(ring_of(compiled.plan(), "copy latest table.out.out → " + place, place).length == 1);
+    const Ran ran = compiled.run();
+    REQUIRE_MESSAGE(ran.ok, ran.error.what);
+    CHECK(ran.seen("l") == host);
+    CHECK(copies_of_table(ran) == 1);
+  }
 }
 
 TEST_CASE("3.7: what reads a lasting value is captured, and recorded anew when a successor comes") {
