@@ -24,7 +24,7 @@ install(EXPORT millraceRuntimeTargets NAMESPACE millrace:: DESTINATION lib/cmake
 if(TARGET millrace)
   install(TARGETS millrace RUNTIME DESTINATION bin COMPONENT millrace)
   install(TARGETS millrace-bench RUNTIME DESTINATION bin COMPONENT dev) # it has the runtime once more: 6 MB
-  install(DIRECTORY examples/data examples/embed examples/machines examples/model examples/nodes examples/pipelines
+  install(DIRECTORY examples/cluster examples/data examples/embed examples/machines examples/model examples/nodes examples/pipelines
                     examples/plugin examples/plugin_clock examples/plugin_cuda examples/plugin_model
           DESTINATION share/millrace/examples COMPONENT millrace USE_SOURCE_PERMISSIONS PATTERN build EXCLUDE)
   install(FILES docs/reference/pipeline.schema.json DESTINATION share/millrace COMPONENT millrace)
