@@ -32,7 +32,8 @@ a file that breaks off, a codec that is not known, the head of each chunk. A mis
 with `missing: fill` it has the array's fill_value.
 
 A file whose numbers lie as in memory (NPY, and raw numbers in the machine's order) is mapped, and takes
-no memory of its own. Others are decoded into one block.
+no memory of its own, unless a device copies it on each tick: readers there want `policy: latest`. A
+mapped file must not be cut off while it is read. Others are decoded into one block.
 
     volume.file path=examples/data/balls.npy ! null.sink
 )"[1];
