@@ -9,9 +9,7 @@ namespace millrace::viewer {
 
 namespace {
 
-// Numbers that handlers take: a person who goes on and on stays at the end.
-constexpr float kZoomMin = 1e-4F, kZoomMax = 1e4F, kElevationMax = 90, kTurn = 360, kCenterMax = 1e6F;
-constexpr float kContrastMax = 1e6F, kGammaMin = 0.01F, kGammaMax = 100;
+constexpr float kElevationMax = 90, kTurn = 360;
 
 bool is_of_kind(const ViewEvent& event, ViewEventKind kind) { return event.kind == static_cast<int32_t>(kind); }
 
@@ -54,14 +52,14 @@ void ViewState::apply(const CameraChange& change) {
     const ViewAxes axes = axes_of(camera);
     for (int axis = 0; axis < 3; ++axis) {
       const float place = camera.center[axis] + right * axes.right[axis] + down * axes.down[axis];
-      camera.center[axis] = std::clamp(place, -kCenterMax, kCenterMax);
+      camera.center[axis] = std::clamp(place, -ViewCamera::kPlaceMax, ViewCamera::kPlaceMax);
     }
   };
   switch (change.op) {
     case CameraChange::Op::reset: camera = ViewCamera(); return;
     case CameraChange::Op::pan: return shift(-change.dx / camera.zoom, -change.dy / camera.zoom);
     case CameraChange::Op::zoom: {
-      const float zoom = std::clamp(camera.zoom * change.factor, kZoomMin, kZoomMax);
+      const float zoom = std::clamp(camera.zoom * change.factor, ViewCamera::kZoomMin, ViewCamera::kZoomMax);
       const float nearer = 1 / camera.zoom - 1 / zoom;
       shift(change.anchor[0] * nearer, change.anchor[1] * nearer);
       camera.zoom = zoom;
@@ -86,9 +84,9 @@ void ViewChoice::apply(const LookChange& change) {
   const auto set = [](float& value, bool& is_chosen, const std::optional<float>& to, float least, float most) {
     if (to) value = std::clamp(*to, least, most), is_chosen = true;
   };
-  set(look.low, has_contrast, change.low, -kContrastMax, kContrastMax);
-  set(look.high, has_contrast, change.high, -kContrastMax, kContrastMax);
-  set(look.gamma, has_gamma, change.gamma, kGammaMin, kGammaMax);
+  set(look.low, has_contrast, change.low, -ViewLook::kContrastMax, ViewLook::kContrastMax);
+  set(look.high, has_contrast, change.high, -ViewLook::kContrastMax, ViewLook::kContrastMax);
+  set(look.gamma, has_gamma, change.gamma, ViewLook::kGammaMin, ViewLook::kGammaMax);
   set(look.opacity, has_opacity, change.opacity, 0, 1);
   look.iso = std::clamp(change.iso.value_or(look.iso), 0.0F, 1.0F);
   for (size_t axis = 0; axis < change.crop.size(); ++axis) {

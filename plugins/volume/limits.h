@@ -17,11 +17,11 @@ struct Limits {
 };
 
 // Functions, because device code cannot refer to constants of a class type.
-MR_HOST_DEVICE constexpr Limits place_limits() { return {-1e6F, 1e6F}; } // beyond it pixels are no longer apart
-MR_HOST_DEVICE constexpr Limits zoom_limits() { return {1e-4F, 1e4F}; }
+MR_HOST_DEVICE constexpr Limits place_limits() { return {-ViewCamera::kPlaceMax, ViewCamera::kPlaceMax}; }
+MR_HOST_DEVICE constexpr Limits zoom_limits() { return {ViewCamera::kZoomMin, ViewCamera::kZoomMax}; }
 MR_HOST_DEVICE constexpr Limits view_limits() { return {0, 170}; } // degrees
-MR_HOST_DEVICE constexpr Limits contrast_limits() { return {-1e6F, 1e6F}; }
-MR_HOST_DEVICE constexpr Limits gamma_limits() { return {0.01F, 100}; }
+MR_HOST_DEVICE constexpr Limits contrast_limits() { return {-ViewLook::kContrastMax, ViewLook::kContrastMax}; }
+MR_HOST_DEVICE constexpr Limits gamma_limits() { return {ViewLook::kGammaMin, ViewLook::kGammaMax}; }
 MR_HOST_DEVICE constexpr Limits part_limits() { return {0, 1}; }
 
 MR_HOST_DEVICE inline ViewCamera nearest_sound(ViewCamera camera) {

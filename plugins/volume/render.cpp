@@ -11,8 +11,9 @@
 #include "plugins/volume/colour_maps.h"
 #include "plugins/volume/controls.h"
 #include "plugins/volume/gpu/render_on_gpu.h"
-#include "plugins/volume/limits.h"
+#include "plugins/volume/make_control.h"
 #include "plugins/volume/painter.h"
+#include "plugins/volume/wishes.h"
 
 namespace millrace::volume {
 namespace {
@@ -43,53 +44,6 @@ its range is taken as the nearest one within, and a name that is not known as th
     volume.test width=32 height=32 depth=32 ! volume.render name=turned width=64 height=48 ; turned.video ! null.sink
 )"[1];
 
-template <class Number>
-Voxels<Number> voxels_of(const TensorView& volume) {
-  const std::span<const int64_t> shape = volume.shape();
-  return {volume.elements<Number>().data(), static_cast<int32_t>(shape[2]), static_cast<int32_t>(shape[1]),
-          static_cast<int32_t>(shape[0])};
-}
-
-// Throws std::invalid_argument for a number that is not in its range, or none.
-void require(const char* what, float number, Limits limits) {
-  if (limits.have(number)) return;
-  throw std::invalid_argument(std::string(what) + " is " + std::to_string(number) + ", and may be " +
-                              std::to_string(limits.least) + " to " + std::to_string(limits.most));
-}
-void require(const ViewCamera& camera) {
-  for (const float place : camera.center) require("the camera's center", place, place_limits());
-  for (const float angle : camera.angles) require("an angle of the camera", angle, place_limits());
-  require("the camera's zoom", camera.zoom, zoom_limits());
-  require("the camera's field of view", camera.field_of_view, view_limits());
-}
-void require(const ViewLook& look) {
-  require("the look's low", look.low, contrast_limits());
-  require("the look's high", look.high, contrast_limits());
-  require("the look's gamma", look.gamma, gamma_limits());
-  require("the look's opacity", look.opacity, part_limits());
-  require("the look's iso", look.iso, part_limits());
-  for (int axis = 0; axis < 3; ++axis) {
-    require("the look's crop_low", look.crop_low[axis], part_limits());
-    require("the look's crop_high", look.crop_high[axis], {look.crop_low[axis], 1});
-  }
-}
-
-// The name in a look, or the parameter's if it has none. Throws std::invalid_argument for one that is not known.
-std::string name_of(const char* what, const uint8_t (&bytes)[16], const std::string& parameter,
-                    std::initializer_list<const char*> known) {
-  const std::string name(std::begin(bytes), std::find(std::begin(bytes), std::end(bytes), uint8_t{0}));
-  if (name.empty()) return parameter;
-  if (std::find(known.begin(), known.end(), name) != known.end()) return name;
-  std::string names;
-  for (const char* const one : known) names += (names.empty() ? "" : ", ") + std::string(one);
-  throw std::invalid_argument(std::string(what) + " is \"" + name + "\", and may be " + names);
-}
-
-template <class Record>
-bool alike(const Record& one, const Record& other) {
-  return std::memcmp(&one, &other, sizeof one) == 0;
-}
-
 class RenderVolume final : public Handler {
  public:
   RenderVolume() {
@@ -99,8 +53,7 @@ class RenderVolume final : public Handler {
 
   void configure(const Formats& formats) override {
     const Format& in = formats.in(volume_);
-    for (int axis = 0; axis < 3 && in.rank == 3; ++axis)
-      if (in.shape_kind[axis] == MR_DIM_FIXED) check(in.shape[axis]);
+    require_sides(in);
 #ifdef VOLUME_CUDA
     shape_ = shape_of(in);
     if (shape_) takes_device_memory(gpu::device_bytes(*shape_));
@@ -124,14 +77,14 @@ class RenderVolume final : public Handler {
 
   void process(Tick& tick, Cpu&) {
     const TensorView volume = volume_(tick);
-    for (const int64_t side : volume.shape()) check(side);
-    const Seen seen = {volume.data(), volume.header().pts_ns, camera_of(tick), look_of(tick)};
+    for (const int64_t side : volume.shape()) require_side(side);
+    const Seen seen = {volume.data(), volume.header().pts_ns, record_of(camera_, tick), record_of(look_, tick)};
     const bool is_known = !picture_.empty() && seen_.data == seen.data && seen_.pts_ns == seen.pts_ns;
     const ImageSpan to =
         video_.allocate(tick, Pixel::rgb8, static_cast<uint32_t>(*width_), static_cast<uint32_t>(*height_));
-    require(seen.camera);
-    require(seen.look);
-    if (!is_known || !alike(seen.camera, seen_.camera) || !alike(seen.look, seen_.look)) {
+    require_sound(seen.camera);
+    require_sound(seen.look);
+    if (!is_known || !is_equal(seen.camera, seen_.camera) || !is_equal(seen.look, seen_.look)) {
       picture_.resize(row_bytes() * static_cast<size_t>(*height_));
       if (volume.dtype() == dtype_of<uint8_t>())
         paint_as<uint8_t>(tick, volume, is_known, seen);
@@ -175,7 +128,23 @@ class RenderVolume final : public Handler {
 #endif
 
  private:
-  static constexpr int64_t kSideMax = 65536; // beyond it, places have no fraction of eight bits left
+  static void require_sound(const ViewCamera& camera) {
+    for (const float place : camera.center) require("the camera's center", place, place_limits());
+    for (const float angle : camera.angles) require("an angle of the camera", angle, place_limits());
+    require("the camera's zoom", camera.zoom, zoom_limits());
+    require("the camera's field of view", camera.field_of_view, view_limits());
+  }
+  static void require_sound(const ViewLook& look) {
+    require("the look's low", look.low, contrast_limits());
+    require("the look's high", look.high, contrast_limits());
+    require("the look's gamma", look.gamma, gamma_limits());
+    require("the look's opacity", look.opacity, part_limits());
+    require("the look's iso", look.iso, part_limits());
+    for (int axis = 0; axis < 3; ++axis) {
+      require("the look's crop_low", look.crop_low[axis], part_limits());
+      require("the look's crop_high", look.crop_high[axis], Limits{look.crop_low[axis], 1});
+    }
+  }
 
   // The last picture was made of these.
   struct Seen {
@@ -184,12 +153,6 @@ class RenderVolume final : public Handler {
     ViewCamera camera{};
     ViewLook look{};
   };
-
-  static void check(int64_t side) {
-    if (side < 1 || side > kSideMax)
-      throw std::invalid_argument("a side of the volume has " + std::to_string(side) + " voxels, and may have 1 to " +
-                                  std::to_string(kSideMax));
-  }
 
 #ifdef VOLUME_CUDA
   // None if it is not known before the run, or a side has more voxels than a texture.
@@ -222,20 +185,14 @@ class RenderVolume final : public Handler {
   void start_on_gpu(const DeviceInfo&) {} // there is no body for it
 #endif
   size_t row_bytes() const { return static_cast<size_t>(*width_) * 3; }
-  ViewCamera camera_of(Tick& tick) const {
-    if (!camera_.present(tick) || camera_(tick).size() == 0) return {};
-    return camera_(tick).data()[0];
-  }
-  ViewLook look_of(Tick& tick) const {
-    if (!look_.present(tick) || look_(tick).size() == 0) return {};
-    return look_(tick).data()[0];
-  }
   Settings settings_of(const ViewLook& look) const {
-    const std::string mode = name_of("the look's mode", look.mode, *mode_, kModes);
-    const auto place = std::find(kModes.begin(), kModes.end(), mode) - kModes.begin();
-    return {static_cast<uint32_t>(*width_),  static_cast<uint32_t>(*height_),
-            static_cast<Mode>(place),        name_of("the look's map", look.map, *map_, kColourMaps),
-            look.iso > 0 ? look.iso : *iso_, *step_};
+    const std::string mode = chosen("the look's mode", text_of(look.mode), *mode_, kModes);
+    return {static_cast<uint32_t>(*width_),
+            static_cast<uint32_t>(*height_),
+            static_cast<Mode>(place_of(mode, kModes)),
+            chosen("the look's map", text_of(look.map), *map_, kColourMaps),
+            look.iso > 0 ? look.iso : *iso_,
+            *step_};
   }
   template <class Number>
   void paint_as(Tick& tick, const TensorView& volume, bool is_known, const Seen& seen) {

@@ -53,18 +53,6 @@ Choice choice_of(const std::string& name, std::initializer_list<const char*> nam
   return static_cast<Choice>(std::find(names.begin(), names.end(), name) - names.begin());
 }
 
-template <class Number>
-Voxels<Number> voxels_in(const TensorView& volume) {
-  const std::span<const int64_t> shape = volume.shape();
-  return {volume.elements<Number>().data(), static_cast<int32_t>(shape[2]), static_cast<int32_t>(shape[1]),
-          static_cast<int32_t>(shape[0])};
-}
-
-template <class Record>
-bool is_equal(const Record& one, const Record& other) {
-  return std::memcmp(&one, &other, sizeof one) == 0;
-}
-
 // Some of the plane's values: those of whole rows, as many as a histogram needs.
 template <class Element>
 std::vector<float> some_values(const PlaneSource<Element>& plane) {
@@ -86,8 +74,7 @@ class SliceVolume final : public Handler {
 
   void configure(const Formats& formats) override {
     const Format& in = formats.in(volume_);
-    for (int axis = 0; axis < 3 && in.rank == 3; ++axis)
-      if (in.shape_kind[axis] == MR_DIM_FIXED) check(in.shape[axis]);
+    require_sides(in);
     formats.image(video_, Pixel::rgb8, static_cast<uint32_t>(*width_), static_cast<uint32_t>(*height_));
     takes_host_memory(memory_for(in));
   }
@@ -107,7 +94,7 @@ class SliceVolume final : public Handler {
 
   void process(Tick& tick, Cpu&) {
     const TensorView volume = volume_(tick);
-    for (const int64_t side : volume.shape()) check(side);
+    for (const int64_t side : volume.shape()) require_side(side);
     const ImageSpan to =
         video_.allocate(tick, Pixel::rgb8, static_cast<uint32_t>(*width_), static_cast<uint32_t>(*height_));
     if (volume.dtype() == dtype_of<uint8_t>())
@@ -120,7 +107,17 @@ class SliceVolume final : public Handler {
   }
 
  private:
-  static constexpr int64_t kSideMax = 65536; // places of the pixels of more would need double precision everywhere
+  // Only the numbers that a slice reads: no angles but the roll.
+  static void require_sound(const ViewCamera& camera) {
+    for (const int axis : {0, 1}) require("the camera's center", camera.center[axis], place_limits());
+    require("the camera's roll", camera.angles[2], place_limits());
+    require("the camera's zoom", camera.zoom, zoom_limits());
+  }
+  static void require_sound(const ViewLook& look) {
+    require("the look's low", look.low, contrast_limits());
+    require("the look's high", look.high, contrast_limits());
+    require("the look's gamma", look.gamma, gamma_limits());
+  }
 
   struct VolumeSeen {
     const uint8_t* data;
@@ -136,11 +133,6 @@ class SliceVolume final : public Handler {
     Region region;
   };
 
-  static void check(int64_t side) {
-    if (side < 1 || side > kSideMax)
-      throw std::invalid_argument("a side of the volume has " + std::to_string(side) + " voxels, and may have 1 to " +
-                                  std::to_string(kSideMax));
-  }
   // Chunks, the region that is shown and its new chunks, and the picture. A plane has a third more on all its levels.
   uint64_t memory_for(const Format& in) const {
     uint64_t plane = uint64_t{1} << 40; // its size is unknown
@@ -154,11 +146,6 @@ class SliceVolume final : public Handler {
            2 * std::min(static_cast<uint64_t>(*region_) * kMiB, plane) + row_bytes() * static_cast<uint64_t>(*height_);
   }
   size_t row_bytes() const { return static_cast<size_t>(*width_) * 3; }
-  template <class Record>
-  static Record record_of(const Input<Records<Record>>& input, Tick& tick) {
-    if (!input.present(tick) || input(tick).size() == 0) return {};
-    return input(tick).data()[0];
-  }
   // A place beyond the last plane is the last plane, as another volume may have fewer.
   Cut cut_of(const ViewDims& dims, std::span<const int64_t> shape) const {
     const auto axis = dims.axis < 0 ? choice_of<Axis>(*axis_, kAxes) : static_cast<Axis>(std::min(dims.axis, 2));
@@ -182,7 +169,7 @@ class SliceVolume final : public Handler {
     const Cut cut = cut_of(dims, volume.shape());
     const std::span<const int64_t> shape = volume.shape();
     const VolumeSeen seen = {volume.data(), volume.header().pts_ns, {shape[0], shape[1], shape[2]}};
-    const Voxels<Number> voxels = voxels_in<Number>(volume);
+    const Voxels<Number> voxels = voxels_of<Number>(volume);
     const bool is_new = volume_seen_ != seen;
     if (is_new || cut_ != cut) {
       volume_seen_.reset(); // until the plane is there

@@ -9,6 +9,9 @@
 
 namespace millrace::volume {
 
+// Places between voxels have no fraction of eight bits left in a longer volume.
+inline constexpr int64_t kSideMax = 65536;
+
 // Dense, [z, y, x].
 template <class Number>
 struct Voxels {

@@ -189,7 +189,7 @@ For the last rows two programs keep both cores busy, and pictures are made faste
 way` counts those that have come and are not drawn yet, the most of each second. Without credits the page acknowledges a
 picture before it decodes it.
 
-![a chart: with two credits 2 pictures are under way, without credits hundreds](pictures/view_behind.svg)
+![a chart of the pictures that are under way: two with credits, hundreds without](pictures/view_behind.svg)
 """
 # Codebooks, likewise.
 CODEBOOK_BEGIN, CODEBOOK_END = "<!-- codebook begin -->", "<!-- codebook end -->"

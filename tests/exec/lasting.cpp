@@ -52,20 +52,10 @@ struct Table final : Handler {
       --tables_held;
     };
     mr_value& value = out.adopt(tick, own->data(), own->size() * sizeof(int64_t), release, own);
-    value.as.tensor = layout_of_tensor(dtype_of<int64_t>(), shape);
+    detail::lay_out_tensor(dtype_of<int64_t>(), shape, value.as.tensor);
   }
   static void fill(std::span<int64_t> to, int64_t table) {
     for (size_t at = 0; at < to.size(); ++at) to[at] = entry_of(table, static_cast<int64_t>(at));
-  }
-  static mr_tensor layout_of_tensor(DType dtype, std::span<const int64_t> shape) {
-    mr_tensor layout{};
-    layout.dtype_code = dtype.code;
-    layout.dtype_bits = dtype.bits;
-    layout.dtype_lanes = dtype.lanes;
-    layout.rank = static_cast<uint32_t>(shape.size());
-    std::copy(shape.begin(), shape.end(), layout.shape);
-    layout.strides[0] = 1;
-    return layout;
   }
 };
 
@@ -120,7 +110,7 @@ struct Liar final : Handler { // says that it adopts
       return;
     }
     const uint64_t bytes = *how == "adopts_more" ? sizeof numbers : sizeof(int64_t);
-    out.adopt(tick, numbers, bytes, nullptr, nullptr).as.tensor = Table::layout_of_tensor(dtype_of<int64_t>(), shape);
+    detail::lay_out_tensor(dtype_of<int64_t>(), shape, out.adopt(tick, numbers, bytes, nullptr, nullptr).as.tensor);
   }
 };
 

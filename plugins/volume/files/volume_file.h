@@ -15,6 +15,7 @@
 
 #include "millrace/payload.h"
 #include "plugins/crew/crew.h"
+#include "plugins/volume/voxels.h"
 
 namespace millrace::volume {
 
@@ -73,9 +74,6 @@ class VolumeFile {
  private:
   const VolumeDescription description_;
 };
-
-// Places between voxels have no fraction of eight bits left in a longer volume.
-inline constexpr int64_t kSideMax = 65536;
 
 // Opens and checks a file, or a folder that is a Zarr. Throws VolumeFileError.
 std::unique_ptr<VolumeFile> open_volume(const std::string& path, const Wishes& wishes);

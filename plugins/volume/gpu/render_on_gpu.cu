@@ -14,6 +14,7 @@
 #include "plugins/volume/gpu/device_memory.h"
 #include "plugins/volume/gpu/room.h"
 #include "plugins/volume/limits.h"
+#include "plugins/volume/make_control.h"
 
 namespace millrace::volume::gpu {
 
@@ -177,10 +178,6 @@ __global__ void __launch_bounds__(kMarchThreads) march(Room room, uint8_t* pictu
 int32_t bricks_along(int32_t voxels) { return (voxels + Bricks::kEdge - 1) / Bricks::kEdge; }
 uint64_t voxel_bytes(VoxelType type) { return type == VoxelType::u8 ? 1 : type == VoxelType::u16 ? 2 : 4; }
 
-uint32_t place_of(std::initializer_list<const char*> names, const std::string& name) {
-  return static_cast<uint32_t>(std::find(names.begin(), names.end(), name) - names.begin());
-}
-
 template <class Number>
 void enqueue_as(cudaStream_t stream, const Room& room, const RenderCall& call, uint32_t survey_blocks) {
   survey<Number><<<survey_blocks, kSurveyThreads, 0, stream>>>(room, call);
@@ -221,7 +218,7 @@ struct RenderOnGpu::Parts {
     room.histogram = memory.take<uint32_t>(ViewControl::kParts);
     room.sight = memory.take<Sight>(1);
     room.wanted = settings.wanted;
-    room.colour_map = place_of(kColourMaps, settings.colour_map);
+    room.colour_map = static_cast<uint32_t>(place_of(settings.colour_map, kColourMaps));
     add_names();
     add_controls(settings.controls);
     survey_blocks = static_cast<uint32_t>(

@@ -45,6 +45,9 @@ struct ViewEvent {
 // From where a scene is looked at.
 struct ViewCamera {
   static constexpr std::string_view kSchema = "millrace.ViewCamera";
+  // The ranges that handlers take. A viewer stays within them.
+  static constexpr float kPlaceMax = 1e6F; // center and angles, either way: beyond it pixels are no longer apart
+  static constexpr float kZoomMin = 1e-4F, kZoomMax = 1e4F;
   float center[3] = {};     // the point in the middle of the picture, in pixels of the scene, from its own middle
   float zoom = 1;           // pixels of the picture for one of the scene
   float angles[3] = {};     // degrees: azimuth, elevation, roll
@@ -84,6 +87,9 @@ MR_HOST_DEVICE inline ViewAxes axes_of(const ViewCamera& camera) {
 // How values become colours. A name that is empty and an `iso` of 0 leave the choice to the handler's parameters.
 struct ViewLook {
   static constexpr std::string_view kSchema = "millrace.ViewLook";
+  // The ranges that handlers take. A viewer stays within them.
+  static constexpr float kContrastMax = 1e6F; // low and high, either way
+  static constexpr float kGammaMin = 0.01F, kGammaMax = 100;
   float low = 0, high = 1; // the values that are black and white
   float gamma = 1;
   float opacity = 1;                                // 0…1
