@@ -31,16 +31,19 @@ bool are_alike(const codec::Picture& a, const codec::Picture& b) {
   return true;
 }
 
-} // namespace
-
-double viewer_seconds() {
-  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
+double seconds_of(std::chrono::steady_clock::time_point time) {
+  return std::chrono::duration<double>(time.time_since_epoch()).count();
 }
 
-void Broadcast::begin(const codec::EncoderSettings& settings, Says says) {
+} // namespace
+
+double viewer_seconds() { return seconds_of(std::chrono::steady_clock::now()); }
+
+void Broadcast::begin(const codec::EncoderSettings& settings, Says says, std::chrono::milliseconds rests_after) {
   end(); // in case a view.remote failed before
   settings_ = settings;
   says_ = std::move(says);
+  rests_after_ = rests_after;
   ends_ = false;
   thread_ = std::thread([this] { run(); });
 }
@@ -62,6 +65,7 @@ void Broadcast::end() {
   const std::lock_guard lock(mutex_);
   newest_ = {};
   streams_.clear();
+  stills_ = new_stills();
   receivers_.clear();
 }
 
@@ -75,7 +79,7 @@ void Broadcast::show(const Shown& shown) {
   if (is_new) {
     ++newest_.number;
     newest_.is_encoded = false;
-    newest_.came_s = viewer_seconds();
+    newest_.came = Clock::now();
   }
   changed_.notify_all();
   changed_.wait(lock, [&] { return encoded_memory_ == 0 || encoded_memory_ == newest_.memory; });
@@ -85,10 +89,11 @@ void Broadcast::forget() {
   std::unique_lock lock(mutex_);
   changed_.wait(lock, [&] { return encoded_memory_ == 0; });
   for (auto& [page, receiver] : receivers_) {
-    receiver.has = 0;
+    receiver.has = receiver.has_still_of = 0;
     receiver.answered.clear(); // media times may begin again
   }
   for (Stream& stream : streams_) stream.number = 0;
+  stills_.number = 0;
   newest_ = {};
 }
 
@@ -208,7 +213,17 @@ bool Broadcast::waits_for_a_page(const Stream& stream) const {
   });
 }
 
-// A stream with pages that have credit and lack the newest picture, and these pages. Null: there is none.
+// Those that have the newest picture, and may have its still once it has rested.
+std::vector<uint64_t> Broadcast::pages_without_still() const {
+  std::vector<uint64_t> pages;
+  if (rests_after_.count() == 0 || newest_.number == 0) return pages;
+  for (const auto& [page, receiver] : receivers_)
+    if (receiver.has == newest_.number && receiver.has_still_of != newest_.number && receiver.may_have_still())
+      pages.push_back(page);
+  return pages;
+}
+
+// A stream with pages that have credit and lack the newest picture or its still, and these pages. Null: there is none.
 Broadcast::Stream* Broadcast::next_stream(std::vector<uint64_t>& ready) {
   if (newest_.number == 0) return nullptr;
   for (Stream& stream : streams_) {
@@ -217,7 +232,21 @@ Broadcast::Stream* Broadcast::next_stream(std::vector<uint64_t>& ready) {
       if (receiver.stream == &stream && receiver.has_credit() && receiver.has != newest_.number) ready.push_back(page);
     if (!ready.empty() && !waits_for_a_page(stream)) return &stream;
   }
-  return nullptr;
+  if (Clock::now() - newest_.came < rests_after_) return nullptr;
+  ready = pages_without_still();
+  return ready.empty() ? nullptr : &stills_;
+}
+
+// Until something changes, a page lags, or the newest picture has rested.
+void Broadcast::wait(std::unique_lock<std::mutex>& lock) {
+  const auto waits = [&](const Stream& one) { return waits_for_a_page(one); };
+  auto until = Clock::time_point::max();
+  if (std::any_of(streams_.begin(), streams_.end(), waits)) until = Clock::now() + std::chrono::milliseconds(kLagMs);
+  if (!pages_without_still().empty()) until = std::min(until, newest_.came + rests_after_);
+  if (until == Clock::time_point::max())
+    changed_.wait(lock);
+  else
+    changed_.wait_until(lock, until);
 }
 
 void Broadcast::run() {
@@ -227,11 +256,7 @@ void Broadcast::run() {
     if (ends_) return;
     Stream* const stream = next_stream(ready);
     if (!stream) {
-      const auto waits = [&](const Stream& one) { return waits_for_a_page(one); };
-      if (std::any_of(streams_.begin(), streams_.end(), waits))
-        changed_.wait_for(lock, std::chrono::milliseconds(kLagMs)); // by then the page lags
-      else
-        changed_.wait(lock);
+      wait(lock);
       continue;
     }
     if (stream->codec == Codec::h264 && stream->is_shared) {
@@ -249,10 +274,19 @@ void Broadcast::run() {
   }
 }
 
+codec::EncoderSettings Broadcast::settings_of(const Stream& stream) const {
+  codec::EncoderSettings settings = settings_;
+  if (stream.is_of_stills) {
+    settings.quality = std::max(settings.quality, kStillQuality);
+    settings.subsampling = codec::Subsampling::none_444;
+  }
+  return settings;
+}
+
 // Encodes the newest picture, without the lock, and sends it to these pages of the stream.
 void Broadcast::encode(std::unique_lock<std::mutex>& lock, Stream& stream, const std::vector<uint64_t>& ready) {
   const Picture picture = newest_;
-  const codec::EncoderSettings settings = settings_;
+  const codec::EncoderSettings settings = settings_of(stream);
   const bool is_changed = std::exchange(stream.changes, settings_changes_) != settings_changes_;
   const bool asks_key = std::exchange(stream.asks_key, false);
   newest_.is_encoded = true;
@@ -277,15 +311,18 @@ void Broadcast::encode(std::unique_lock<std::mutex>& lock, Stream& stream, const
   lock.lock();
   encoded_memory_ = 0;
   changed_.notify_all();
-  if (is_refused) {
-    say_once("a picture is not shown: " + failure);
+  if (is_refused || (stream.is_of_stills && !failure.empty())) { // nothing is lost by a still but its quality
+    say_once((stream.is_of_stills ? "a still is not shown: " : "a picture is not shown: ") + failure);
     stream.asks_key = stream.asks_key || asks_key;
     for (const uint64_t page : ready)
-      if (const auto found = receivers_.find(page); found != receivers_.end()) found->second.has = picture.number;
+      if (const auto found = receivers_.find(page); found != receivers_.end())
+        found->second.got(stream, picture.number);
     return;
   }
   if (!failure.empty()) return give_up(stream, failure);
-  ++(stream.codec == Codec::jpeg ? counts_.encoded_jpeg : counts_.encoded_h264);
+  ++(stream.is_of_stills           ? counts_.encoded_stills
+     : stream.codec == Codec::jpeg ? counts_.encoded_jpeg
+                                   : counts_.encoded_h264);
   stream.unit = std::move(unit);
   stream.number = picture.number;
   stream.is_key = is_key;
@@ -294,19 +331,20 @@ void Broadcast::encode(std::unique_lock<std::mutex>& lock, Stream& stream, const
 
 void Broadcast::send_to(const std::vector<uint64_t>& pages, const Stream& stream, const Picture& picture) {
   const codec::Picture& sent = picture.shown.picture;
-  const double encoded_us = std::clamp((viewer_seconds() - picture.came_s) * 1e6, 0.0, double{UINT32_MAX});
+  const auto came_s = seconds_of(picture.came);
+  const double encoded_us = std::clamp((viewer_seconds() - came_s) * 1e6, 0.0, double{UINT32_MAX});
   for (const uint64_t page : pages) {
     const auto found = receivers_.find(page);
-    if (found == receivers_.end() || found->second.stream != &stream) continue;
+    if (found == receivers_.end() || (found->second.stream != &stream && !stream.is_of_stills)) continue;
     Receiver& receiver = found->second;
     while (!receiver.answered.empty() && receiver.answered.front().media_ns <= picture.shown.media_ns) {
       receiver.answers = receiver.answered.front().event;
       receiver.answered.pop_front();
     }
-    receiver.has = picture.number;
+    receiver.got(stream, picture.number);
     send(receiver,
-         {++receiver.last_seq, picture.came_s, sent.width, sent.height, stream.codec, stream.is_key, receiver.answers,
-          static_cast<uint32_t>(encoded_us)},
+         {++receiver.last_seq, came_s, sent.width, sent.height, stream.codec, stream.is_key, stream.is_of_stills,
+          receiver.answers, static_cast<uint32_t>(encoded_us)},
          stream.unit);
   }
 }

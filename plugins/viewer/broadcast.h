@@ -11,8 +11,13 @@
 // picture needs those before it, so all pages of a stream get the same pictures: the stream waits for an
 // acknowledgement that is on its way. A page whose acknowledgement takes longer than kLagMs leaves for a stream of its
 // own, and comes back at a key frame once it keeps up again.
+//
+// Stills. A picture that stays is sent once more, as a JPEG of high quality with a colour for each pixel, to the pages
+// that decode JPEG and have acknowledged all that they got. What a person reads off a picture at rest is then the
+// picture, and what moves costs few bytes.
 #pragma once
 
+#include <algorithm>
 #include <chrono>
 #include <condition_variable>
 #include <cstdint>
@@ -39,6 +44,8 @@ inline constexpr size_t kCreditsMax = 2;
 inline constexpr int64_t kLagMs = 50;
 // A page that has failed to decode so many pictures in a row gets the next codec that it knows.
 inline constexpr uint32_t kFailuresMax = 4;
+// A still is JPEG of this quality, or of that of the settings if it is higher.
+inline constexpr int kStillQuality = 97;
 
 // A picture that view.remote shows. Its pixels stay as they are until the next one is shown, or forget().
 struct Shown {
@@ -48,7 +55,7 @@ struct Shown {
 
 struct BroadcastCounts {
   uint64_t no_viewer = 0, no_credit = 0; // pictures that were replaced before they were encoded
-  uint64_t encoded_jpeg = 0, encoded_h264 = 0;
+  uint64_t encoded_jpeg = 0, encoded_h264 = 0, encoded_stills = 0;
   uint64_t sent = 0, sent_bytes = 0;
 };
 
@@ -61,7 +68,8 @@ class Broadcast {
   using Says = std::function<void(const std::string& sentence)>;
   ~Broadcast() { end(); }
 
-  void begin(const codec::EncoderSettings& settings, Says says);
+  // `rests_after`: a picture that has stayed for so long gets its still; 0: there are none.
+  void begin(const codec::EncoderSettings& settings, Says says, std::chrono::milliseconds rests_after);
   void change(const codec::EncoderSettings& settings);
   void end();
   // Returns once the picture before is read no more, which is when its encoding ends.
@@ -85,7 +93,8 @@ class Broadcast {
   using Unit = std::shared_ptr<const std::vector<uint8_t>>;
   struct Stream {
     Codec codec;
-    bool is_shared;
+    bool is_shared; // by all pages of its codec
+    bool is_of_stills = false;
     std::unique_ptr<codec::Encoder> encoder{}; // null: made with the next picture
     bool asks_key = false;
     uint64_t changes = 0; // those of the settings that it has
@@ -108,10 +117,15 @@ class Broadcast {
     std::deque<Sent> unacknowledged{};
     uint32_t failures = 0; // pictures in a row that it could not decode
     uint32_t last_seq = 0;
-    uint64_t has = 0;     // the newest picture that it got
+    uint64_t has = 0; // the newest picture that it got
+    uint64_t has_still_of = 0;
     uint32_t in_step = 0; // pictures of the shared stream in a row with which it kept up, while it has its own
     std::deque<Answered> answered{};
     uint32_t answers = 0;
+    void got(const Stream& of, uint64_t number) { (of.is_of_stills ? has_still_of : has) = number; }
+    bool may_have_still() const {
+      return unacknowledged.empty() && std::find(codecs.begin(), codecs.end(), Codec::jpeg) != codecs.end();
+    }
     bool has_credit() const { return unacknowledged.size() < kCreditsMax; }
     bool lags(Clock::time_point now) const {
       return !has_credit() && now - unacknowledged.front().at > std::chrono::milliseconds(kLagMs);
@@ -122,12 +136,15 @@ class Broadcast {
     uint64_t number = 0; // 0: there is none. Two pictures that are alike have one number
     uint64_t memory = 0; // the number of the call of show() that brought it
     bool is_encoded = false;
-    double came_s = 0;
+    Clock::time_point came{};
   };
 
   void run();
   // All are called under the mutex.
   Stream* next_stream(std::vector<uint64_t>& ready);
+  std::vector<uint64_t> pages_without_still() const;
+  void wait(std::unique_lock<std::mutex>& lock);
+  codec::EncoderSettings settings_of(const Stream& stream) const;
   bool waits_for_a_page(const Stream& stream) const;
   void encode(std::unique_lock<std::mutex>& lock, Stream& stream, const std::vector<uint64_t>& ready);
   void say_once(const std::string& sentence);
@@ -135,6 +152,7 @@ class Broadcast {
   void join_those_in_step(Stream& shared);
   std::vector<uint64_t> pages_of(const Stream& stream) const;
   Stream& shared_stream(Codec codec);
+  static Stream new_stills() { return {Codec::jpeg, true, true}; }
   void enter(Receiver& receiver, Stream& stream);
   void drop_unused_streams();
   void send_to(const std::vector<uint64_t>& pages, const Stream& stream, const Picture& picture);
@@ -146,10 +164,12 @@ class Broadcast {
   codec::EncoderSettings settings_;
   uint64_t settings_changes_ = 0;
   Says says_;
+  std::chrono::milliseconds rests_after_{0};
   Picture newest_;
   uint64_t shown_ = 0;          // calls of show()
   uint64_t encoded_memory_ = 0; // the one that the thread reads; 0: none
   std::list<Stream> streams_;
+  Stream stills_ = new_stills();
   std::map<uint64_t, Receiver> receivers_;
   BroadcastCounts counts_;
   std::set<std::string> said_;

@@ -1,5 +1,6 @@
 // view.remote: shows pictures in browsers.
 #include <algorithm>
+#include <chrono>
 #include <cstring>
 #include <optional>
 #include <span>
@@ -23,6 +24,9 @@ A picture is encoded only for pages that have credit: each has at most two pictu
 drawn yet, so that nobody sees an old one. Pictures that nobody had credit for are dropped before
 they are encoded, and counted: no_viewer, no_credit. A slow page loses pictures and holds up nobody.
 A picture that is like the one before is not sent again.
+
+A picture that stays for the time `still` is sent once more in high quality, as a JPEG with a colour for
+each pixel, so that what is read off a picture at rest is the picture.
 
 Pictures go as H.264 where the browser decodes it, which it does for pages by https or from its own
 machine, else as JPEG. view.events of the same `view` gives what the person does.
@@ -68,6 +72,7 @@ class ViewRemote final : public Handler {
       if (!is_asked_for && *codec_ == "auto" && static_cast<Codec>(c) == Codec::h264) options.why_no_h264 = missing;
     }
     if (options.codecs.empty()) throw std::runtime_error(codec::find_encoder("jpeg").why_missing());
+    options.rests_after = std::chrono::milliseconds(*still_);
     options.says = [this](const std::string& sentence) { log(MR_LOG_WARNING, sentence); };
     Viewer& viewer = share<Viewer>(*name_);
     viewer.begin(std::move(options));
@@ -143,6 +148,7 @@ class ViewRemote final : public Handler {
     tell("no_credit", now.pictures.no_credit, told_.pictures.no_credit);
     tell("encoded_jpeg", now.pictures.encoded_jpeg, told_.pictures.encoded_jpeg);
     tell("encoded_h264", now.pictures.encoded_h264, told_.pictures.encoded_h264);
+    tell("encoded_stills", now.pictures.encoded_stills, told_.pictures.encoded_stills);
     tell("sent", now.pictures.sent, told_.pictures.sent);
     tell("sent_bytes", now.pictures.sent_bytes, told_.pictures.sent_bytes);
     tell("pages", now.pages, told_.pages);
@@ -176,6 +182,9 @@ class ViewRemote final : public Handler {
                            live,
                            unit("bit/s"),
                            range(static_cast<double>(codec::kBitRateMin), static_cast<double>(codec::kBitRateMax))};
+  Param<int64_t> still_{
+      *this,     "still", 200, "rest after which a picture is sent in high quality; 0: never", range(0, 60'000),
+      unit("ms")};
   Param<double> fps_{*this,       "fps",
                      30.0,        "pictures a second, over which H.264 shares its bits out",
                      unit("1/s"), range(codec::kFpsMin, codec::kFpsMax)};

@@ -22,6 +22,7 @@ std::string text_of(const ordered_json& message) {
 
 // The number of a wish that the page wants answered; 0: none.
 uint32_t wish_of(const Message& message) {
+  if (const auto* const camera = std::get_if<CameraChange>(&message)) return camera->seq;
   if (const auto* const look = std::get_if<LookChange>(&message)) return look->seq;
   if (const auto* const dims = std::get_if<DimsChange>(&message)) return dims->seq;
   return 0;
@@ -32,7 +33,7 @@ uint32_t wish_of(const Message& message) {
 void Viewer::begin(ViewerOptions options) {
   const std::lock_guard lock(mutex_);
   options_ = std::move(options);
-  broadcast_.begin(options_.encoder, options_.says);
+  broadcast_.begin(options_.encoder, options_.says, options_.rests_after);
 }
 
 void Viewer::end() {
@@ -177,6 +178,7 @@ void Viewer::read(Page& page, std::string_view message, bool is_text) {
     take_event(page, *event);
   } else if (const CameraChange* const camera = std::get_if<CameraChange>(&read)) {
     state_.apply(*camera);
+    acknowledge(page, wish);
   } else if (const LookChange* const look = std::get_if<LookChange>(&read)) {
     choice.apply(*look);
     choose(page, choice, wish);
@@ -192,12 +194,15 @@ void Viewer::choose(Page& page, const ViewChoice& choice, uint32_t wish) {
     return refuse(page, wish, why);
   }
   state_.choose(choice);
-  const ordered_json values = controls_.values(choice);
-  if (wish) say(page, text_of({{"type", "ack"}, {"seq", wish}, {"values", values}}));
+  acknowledge(page, wish);
   if (controls_.empty()) return;
-  const std::string text = text_of({{"type", "values"}, {"values", values}});
+  const std::string text = text_of({{"type", "values"}, {"values", controls_.values(choice)}});
   for (const auto& [number, other] : pages_)
     if (&other != &page) say(other, text);
+}
+
+void Viewer::acknowledge(const Page& page, uint32_t wish) {
+  if (wish) say(page, text_of({{"type", "ack"}, {"seq", wish}, {"values", controls_.values(state_.chosen)}}));
 }
 
 void Viewer::refuse(const Page& page, uint32_t wish, const std::string& why) {

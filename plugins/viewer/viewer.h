@@ -31,7 +31,8 @@ struct ViewerOptions {
   std::vector<Codec> codecs{}; // that this program may send
   std::string why_no_h264{};   // a sentence for pages that could decode it; "": it is among the codecs
   Broadcast::Says says{};
-  std::function<int64_t()> now_ns{}; // null: the machine's clock
+  std::chrono::milliseconds rests_after{0}; // Broadcast::begin
+  std::function<int64_t()> now_ns{};        // null: the machine's clock
 };
 
 // All that has happened since the last call. The states are there if they have changed.
@@ -92,6 +93,7 @@ class Viewer {
   void start(Page& page, const Start& start);
   // `wish`: the number of a look or dims that the page wants answered; 0: none.
   bool may_steer(Page& page, uint32_t wish = 0);
+  void acknowledge(const Page& page, uint32_t wish);
   void refuse(const Page& page, uint32_t wish, const std::string& why);
   void choose(Page& page, const ViewChoice& choice, uint32_t wish);
   std::string controls_text() const;

@@ -15,7 +15,7 @@ namespace {
 using nlohmann::json;
 
 constexpr size_t kAckBytes = 13;
-constexpr uint8_t kFlagKey = 1, kFlagAnswers = 4, kFlagTime = 8;
+constexpr uint8_t kFlagKey = 1, kFlagStill = 2, kFlagAnswers = 4, kFlagTime = 8;
 constexpr double kScaleMax = 1e6; // the largest zoom, value or time; beyond it is a mistake
 constexpr int32_t kStepMax = 1 << 30;
 
@@ -157,6 +157,7 @@ Message read_event(const Reader& in) {
 Message read_camera(const Reader& in) {
   static constexpr std::array<std::string_view, 4> kOps = {"pan", "zoom", "orbit", "reset"};
   CameraChange change;
+  change.seq = in.wish();
   change.op = static_cast<CameraChange::Op>(in.choice("op", kOps));
   change.dx = in.real("dx", -kCoordinateMax, kCoordinateMax);
   change.dy = in.real("dy", -kCoordinateMax, kCoordinateMax);
@@ -208,7 +209,8 @@ std::vector<uint8_t> bytes_of(const PictureHead& head) {
   put(bytes, head.width);
   put(bytes, head.height);
   bytes.push_back(static_cast<uint8_t>(head.codec));
-  bytes.push_back(static_cast<uint8_t>((head.is_key ? kFlagKey : 0) | (head.answers ? kFlagAnswers : 0) | kFlagTime));
+  bytes.push_back(static_cast<uint8_t>((head.is_key ? kFlagKey : 0) | (head.is_still ? kFlagStill : 0) |
+                                       (head.answers ? kFlagAnswers : 0) | kFlagTime));
   put(bytes, uint16_t{0});
   if (head.answers) put(bytes, head.answers);
   put(bytes, head.encoded_us);

@@ -6,11 +6,13 @@
 //   4  f64  when the picture came to the viewer, in seconds of the viewer's clock
 //   12 u32  width    16 u32  height
 //   20 u8   codec: 0 H.264 in Annex B, 1 JPEG
-//   21 u8   flags: 1 a decoder can begin here, 4 an event's number follows, 8 a time follows
+//   21 u8   flags: 1 a decoder can begin here, 2 a still, 4 an event's number follows, 8 a time follows
 //   22 u16  0
 //   24 u32  with flag 4: the page's newest event that the picture knows
 //      u32  with flag 8: how long after it came the picture was encoded, in microseconds
 //   then the bytes of the codec
+//
+// A still is the picture before it once more, in high quality, because no other one came for a while.
 //
 // The page acknowledges each picture by 13 bytes: u32 sequence number, u8 what became of it (1 drawn, 2 passed over, 3
 // the decoder failed), f64 the page's clock in seconds. All else that it says is a JSON object with a `type`:
@@ -26,7 +28,7 @@
 //        place on the axis across which it lies
 //   take                                 asks for control
 //
-// A look or dims with a `seq` is answered, with the values of all controls that are offered:
+// A camera, look or dims with a `seq` is answered, with the values of all controls that are offered:
 //
 //   ack {seq, values}                    it counts
 //   refused {control, message, seq, values}  it does not: the page has no control, or a control does not allow it
@@ -69,6 +71,7 @@ struct PictureHead {
   uint32_t width = 0, height = 0;
   Codec codec = Codec::jpeg;
   bool is_key = true;
+  bool is_still = false;
   uint32_t answers = 0;    // the event; 0: none
   uint32_t encoded_us = 0; // after it came
 };
@@ -98,6 +101,7 @@ struct Ping {
 struct Take {};
 struct CameraChange {
   enum class Op { pan, zoom, orbit, reset } op = Op::reset;
+  uint32_t seq = 0;         // as of a LookChange
   float dx = 0, dy = 0;     // pan: pixels of the picture; orbit: degrees
   float factor = 1;         // zoom
   float anchor[2] = {0, 0}; // zoom: the point of the picture that stays where it is, in pixels from its middle

@@ -4,6 +4,7 @@
 #include <doctest/doctest.h>
 
 #include <algorithm>
+#include <chrono>
 #include <string>
 #include <vector>
 
@@ -39,8 +40,9 @@ struct Film {
   int64_t media_ns = 0;
   std::vector<std::string> failures;
 
-  Film() {
-    broadcast.begin({}, [this](const std::string& sentence) { failures.push_back(sentence); });
+  explicit Film(std::chrono::milliseconds rests_after = std::chrono::milliseconds(0)) {
+    broadcast.begin(
+        {}, [this](const std::string& sentence) { failures.push_back(sentence); }, rests_after);
   }
   ~Film() { broadcast.end(); }
   void show() {
@@ -88,7 +90,7 @@ TEST_CASE("A page gets two pictures, and another one for each that it acknowledg
 TEST_CASE("A picture like the one before is not sent again, and a newcomer gets the bytes that are there") {
   if (!has("jpeg")) return;
   Broadcast broadcast;
-  broadcast.begin({}, {});
+  broadcast.begin({}, {}, std::chrono::milliseconds(0));
   const Grey one(7), two(7);
   FakePage first(1), second(2);
   broadcast.add(1, &first, {Codec::jpeg});
@@ -232,4 +234,70 @@ TEST_CASE("A picture that no encoder takes is said once, and others go on") {
   CHECK(page.ended_code() == 0);
   CHECK(film.failures.size() <= 1); // a picture may be replaced before it is encoded
   if (!film.failures.empty()) CHECK(film.failures[0].starts_with("a picture is not shown: "));
+}
+
+TEST_CASE("A picture that stays comes once more as a still, when all before it is acknowledged") {
+  if (!has("jpeg")) return;
+  Film film(std::chrono::milliseconds(1));
+  FakePage page(1);
+  film.broadcast.add(1, &page, {Codec::jpeg});
+  for (uint32_t seq = 1; seq <= 5; seq += 2) {
+    film.show();
+    CHECK(!FakePage::is_still(page.pictures(seq).back()));
+    film.acknowledge(page, seq);
+    CHECK(FakePage::is_still(page.pictures(seq + 1).back()));
+    film.acknowledge(page, seq + 1);
+  }
+  CHECK(film.broadcast.counts().encoded_jpeg == 3);
+  CHECK(film.broadcast.counts().encoded_stills == 3);
+}
+
+TEST_CASE("Stills are JPEG for all pages that decode it, and a newcomer gets the bytes that are there") {
+  if (!has("h264") || !has("jpeg")) return;
+  Film film(std::chrono::milliseconds(1));
+  FakePage both(1), without(2), late(3);
+  film.broadcast.add(2, &without, {Codec::h264});
+  film.show();
+  CHECK(FakePage::codec(without.pictures(1)[0]) == Codec::h264);
+  film.acknowledge(without, 1);
+  film.broadcast.add(1, &both, {Codec::h264, Codec::jpeg});
+  CHECK(FakePage::codec(both.pictures(1)[0]) == Codec::h264);
+  film.acknowledge(both, 1);
+  CHECK(FakePage::codec(both.pictures(2)[1]) == Codec::jpeg);
+  CHECK(FakePage::is_still(both.pictures(2)[1]));
+  film.broadcast.add(3, &late, {Codec::jpeg});
+  late.pictures(1);
+  film.acknowledge(late, 1);
+  CHECK(FakePage::bytes_of(late.pictures(2)[1]) == FakePage::bytes_of(both.pictures(2)[1]));
+  CHECK(film.broadcast.counts().encoded_stills == 1);
+  for (const std::string& picture : without.pictures(1)) CHECK(!FakePage::is_still(picture));
+}
+
+TEST_CASE("A still has a colour for each pixel, and finer steps") {
+  if (!has("jpeg")) return;
+  Film film(std::chrono::milliseconds(1));
+  FakePage page(1);
+  film.broadcast.add(1, &page, {Codec::jpeg});
+  const std::vector<uint8_t> red = [] {
+    std::vector<uint8_t> pixels(size_t{3} * kWidth * kHeight);
+    for (size_t i = 0; i < pixels.size(); i += 3) pixels[i] = 255;
+    return pixels;
+  }();
+  codec::Picture picture;
+  picture.pixel = Pixel::rgb8;
+  picture.width = kWidth;
+  picture.height = kHeight;
+  picture.planes[0] = red.data();
+  picture.strides[0] = size_t{3} * kWidth;
+  film.broadcast.show({picture, 0});
+  // The frame's head of JPEG gives the first component's samples beside those of the others; the first table has steps.
+  const auto samples = [](const std::string& jpeg) { return jpeg.at(jpeg.find("\xff\xc0") + 11); };
+  const auto first_step = [](const std::string& jpeg) { return jpeg.at(jpeg.find("\xff\xdb") + 5); };
+  const std::string moving = FakePage::bytes_of(page.pictures(1)[0]);
+  film.acknowledge(page, 1);
+  const std::string still = FakePage::bytes_of(page.pictures(2)[1]);
+  CHECK(samples(moving) == 0x22);
+  CHECK(samples(still) == 0x11);
+  CHECK(first_step(still) < first_step(moving));
+  film.broadcast.forget(); // the pixels go
 }

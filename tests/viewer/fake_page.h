@@ -45,6 +45,7 @@ struct FakePage : mr_peer {
 
   static uint32_t seq_of(const std::string& picture) { return number_at(picture, 0); }
   static bool is_key(const std::string& picture) { return picture[21] & 1; }
+  static bool is_still(const std::string& picture) { return picture[21] & 2; }
   static uint32_t answers(const std::string& picture) { return picture[21] & 4 ? number_at(picture, 24) : 0; }
   static viewer::Codec codec(const std::string& picture) { return static_cast<viewer::Codec>(picture[20]); }
   static std::string bytes_of(const std::string& picture) { return picture.substr(picture[21] & 4 ? 32 : 28); }

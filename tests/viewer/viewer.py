@@ -25,7 +25,7 @@ EXAMPLES = pathlib.Path(__file__).resolve().parents[2] / "examples" / "pipelines
 RUBBISH, NO_CODEC, NOT_ADMITTED, GOING_AWAY = 4003, 4004, 4001, 1001
 PATTERN = "test.pattern name=video width=64 height=48"
 REALTIME = ["--clock", "realtime", "--rate", "100"]
-STILL = f"{PATTERN} ! image.crop name=still y=24 width=64 height=24 ! view.remote name=view"
+STILL = f"{PATTERN} ! image.crop name=still y=24 width=64 height=24 ! view.remote name=view still=0"
 
 
 def view_of_ticks(test, pipeline, ticks):
@@ -57,7 +57,7 @@ class BatchJob(unittest.TestCase):
 
 
 class Viewer(unittest.TestCase):
-    def view(self, pipeline=f"{PATTERN} ! view.remote name=view", *more, **options):
+    def view(self, pipeline=f"{PATTERN} ! view.remote name=view still=0", *more, **options):
         return View(self, pipeline, *REALTIME, *more, **options)
 
     def counts(self, report, name="view"):
@@ -126,7 +126,7 @@ class Viewer(unittest.TestCase):
         view.end()
 
     def test_nothing_is_encoded_without_a_page(self):
-        report = view_of_ticks(self, f"{PATTERN} ! view.remote name=view", 50)
+        report = view_of_ticks(self, f"{PATTERN} ! view.remote name=view still=0", 50)
         counts = self.counts(report)
         self.assertNotIn("encoded_jpeg", counts)
         self.assertNotIn("encoded_h264", counts)
@@ -233,7 +233,7 @@ class Viewer(unittest.TestCase):
 
     def test_controls_of_a_volume_are_on_every_page_with_the_values_that_count(self):
         view = View(self, EXAMPLES / "volume.yaml", "--set", "data.width=16", "--set", "data.height=16",
-                    "--set", "data.depth=16", "--set", "turned.mode=maximum")
+                    "--set", "data.depth=16", "--set", "show.still=0", "--set", "turned.mode=maximum")
         first = view.page()
         while not (controls := first.text("controls")["controls"]):  # until the volume is there
             pass

@@ -36,13 +36,14 @@ T read(const std::string& text) {
 } // namespace
 
 TEST_CASE("A picture's head is big endian, and ends with what its flags say") {
-  CHECK(hex(bytes_of({7, 1.5, 1920, 1080, Codec::jpeg, true, 0, 258})) ==
+  CHECK(hex(bytes_of({7, 1.5, 1920, 1080, Codec::jpeg, true, false, 0, 258})) ==
         "000000073FF80000000000000000078000000438"
         "01"
         "09"
         "0000"
         "00000102");
-  CHECK(hex(bytes_of({7, 1.5, 1920, 1080, Codec::h264, false, 9, 1})) ==
+  CHECK(hex(bytes_of({7, 1.5, 1920, 1080, Codec::jpeg, true, true, 0, 258})).substr(42, 2) == "0B");
+  CHECK(hex(bytes_of({7, 1.5, 1920, 1080, Codec::h264, false, false, 9, 1})) ==
         "000000073FF80000000000000000078000000438"
         "00"
         "0C"

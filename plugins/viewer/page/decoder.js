@@ -40,7 +40,7 @@ export class Decoder {
     const codec = h264Name(picture.bytes);
     const name = `${codec} ${picture.width}x${picture.height}`;
     if (!codec || (name === this.name && this.video?.state === 'configured')) return;
-    this.close();
+    this.fail(); // each picture that came ends somehow
     this.name = name;
     this.video = new VideoDecoder({
       output: (frame) => {
@@ -72,6 +72,13 @@ export class Decoder {
   done(picture, frame) {
     picture.decodedMs = performance.now();
     this.onFrame(picture, frame);
+  }
+
+  // What is under way comes to nobody.
+  end() {
+    this.onFrame = (picture, frame) => frame.close();
+    this.onFailure = () => {};
+    this.close();
   }
 
   // All that is under way is lost. The next key frame begins anew.

@@ -13,6 +13,7 @@ export class Figures {
     this.drawn = 0;       // pictures since the page began
     this.passedOver = 0;
     this.failed = 0;
+    this.stills = 0;
     this.stages = [];     // of the last pictures: {encode, wire, decode, wait}, milliseconds
     this.arrivals = [];   // {ms, size}
     this.clocks = [];     // {offset, trip}: the viewer's seconds minus the page's
@@ -42,6 +43,10 @@ export class Figures {
 
   done(picture) {
     ++this.drawn;
+    if (picture.isStill) { // its times are those of a picture that waits
+      ++this.stills;
+      return;
+    }
     const cameMs = (picture.seconds - this.offset) * 1000;
     this.stages.push({
       encode: picture.encodedMs,
@@ -62,7 +67,7 @@ export class Figures {
     return {
       rate: this.arrivals.length / 2, bytesPerSecond: bytes / 2, encode: stage('encode'), wire: stage('wire'),
       decode: stage('decode'), wait: stage('wait'), answer: median(this.answered),
-      drawn: this.drawn, passedOver: this.passedOver, failed: this.failed,
+      drawn: this.drawn, passedOver: this.passedOver, failed: this.failed, stills: this.stills,
     };
   }
 

@@ -50,6 +50,12 @@ export class Ledger {
     this.say({type: 'look', seq: this.seq, reset: true});
   }
 
+  // No control shows the camera; the answer says whether it counts.
+  resetCamera() {
+    this.send();
+    this.say({type: 'camera', seq: ++this.seq, op: 'reset'});
+  }
+
   // Answers come in order: all wishes up to this one are settled.
   answered(seq, values) {
     for (const [key, wished] of this.sent) if (wished <= seq) this.sent.delete(key);

@@ -1,5 +1,6 @@
 // The page of a viewer: pictures come and are drawn, what the person does goes back.
 import {Decoder} from './decoder.js';
+import {Fates} from './fates.js';
 import {Figures} from './figures.js';
 import {Input} from './input.js';
 import {Panel} from './panel.js';
@@ -26,16 +27,14 @@ const figures = new Figures(byId('overlay'));
 const socket = new Socket(channel.href, link);
 let viewer = 0, maySteer = false, holder = 0;
 
-// A picture of a connection that is gone is nobody's any more.
-const acknowledge = (picture, fate) => {
-  if (picture.of !== socket.socket) return;
+const tellFate = (picture, fate) => {
   if (fate === DRAWN) figures.done(picture);
   else if (fate === PASSED_OVER) ++figures.passedOver;
   else ++figures.failed;
   socket.sendBytes(acknowledgement(picture.seq, fate));
 };
-const screen = new Screen(byId('screen'), acknowledge);
-let decoder = null;
+let fates = new Fates(tellFate), decoder = null; // of this connection
+const screen = new Screen(byId('screen'), (picture, fate) => fates.settle(picture, fate));
 
 const input = new Input(stage, byId('screen'), (message) => {
   if (!socket.isReady || !maySteer) return;
@@ -88,8 +87,10 @@ socket.addEventListener('welcome', async ({detail}) => {
   holder = detail.control;
   input.begin();
   panel.begin(maySteer);
-  decoder?.close();
-  decoder = new Decoder((picture, frame) => screen.show(picture, frame), (picture) => acknowledge(picture, FAILED));
+  decoder?.end();
+  decoder = new Decoder((picture, frame) => screen.show(picture, frame), (picture) => fates.settle(picture, FAILED));
+  fates = new Fates(tellFate);
+  screen.begin();
   showControl();
   sayWhyJpeg(detail);
   const of = socket.socket, known = await codecs;
@@ -99,7 +100,7 @@ socket.addEventListener('welcome', async ({detail}) => {
 });
 socket.addEventListener('picture', ({detail}) => {
   const picture = readPicture(detail);
-  picture.of = socket.socket;
+  fates.came(picture);
   figures.came(picture);
   decoder.take(picture);
 });

@@ -18,7 +18,7 @@ export class Panel {
       button.setAttribute('aria-expanded', String(!panel.hidden));
     };
     within('#reset-look').onclick = () => this.ledger.resetLook(this.shown.keys());
-    within('#reset-camera').onclick = () => say({type: 'camera', op: 'reset'});
+    within('#reset-camera').onclick = () => this.ledger.resetCamera();
   }
 
   // The viewer tells each new connection the controls.

@@ -1,4 +1,5 @@
-// Draws the newest frame at the display's next refresh. A frame that a newer one overtakes before that is passed over.
+// Draws the newest frame at the display's next refresh. A frame that a newer one overtakes before that is passed over:
+// also one whose decoder was slower than that of the picture after it.
 import {DRAWN, PASSED_OVER} from './wire.js';
 
 export class Screen {
@@ -8,10 +9,20 @@ export class Screen {
     this.context = canvas.getContext('2d', {alpha: false, desynchronized: true});
     this.onDone = onDone;
     this.waiting = null; // {picture, frame}
+    this.newest = 0;     // its sequence number, or that of the one drawn last
     document.addEventListener('visibilitychange', () => this.waiting && this.refresh());
   }
 
+  // A new connection counts from 1.
+  begin() { this.newest = 0; }
+
   show(picture, frame) {
+    if (picture.seq < this.newest) {
+      frame.close();
+      this.onDone(picture, PASSED_OVER);
+      return;
+    }
+    this.newest = picture.seq;
     if (this.waiting) {
       this.waiting.frame.close();
       this.onDone(this.waiting.picture, PASSED_OVER);

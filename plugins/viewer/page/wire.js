@@ -3,7 +3,7 @@
 export const H264 = 0, JPEG = 1;
 export const DRAWN = 1, PASSED_OVER = 2, FAILED = 3;
 
-const IS_KEY = 1, HAS_ANSWER = 4, HAS_TIME = 8;
+const IS_KEY = 1, IS_STILL = 2, HAS_ANSWER = 4, HAS_TIME = 8;
 
 export function readPicture(buffer) {
   const view = new DataView(buffer);
@@ -12,7 +12,7 @@ export function readPicture(buffer) {
   const next = () => { at += 4; return view.getUint32(at - 4); };
   const picture = {
     seq: view.getUint32(0), seconds: view.getFloat64(4), width: view.getUint32(12), height: view.getUint32(16),
-    codec: view.getUint8(20), isKey: (flags & IS_KEY) !== 0,
+    codec: view.getUint8(20), isKey: (flags & IS_KEY) !== 0, isStill: (flags & IS_STILL) !== 0,
     answers: flags & HAS_ANSWER ? next() : 0,
     encodedMs: flags & HAS_TIME ? next() / 1000 : 0,
     size: buffer.byteLength,

@@ -89,7 +89,7 @@ class Times(Browser):
 
     def latencies(self, codec, width, height, rate, turns, turn_s):
         """Milliseconds from a picture's coming to the viewer until it is drawn, by page; and the page's stages."""
-        view = View(self, f"test.pattern width={width} height={height} ! view.remote codec={codec}", "--clock", "realtime",
+        view = View(self, f"test.pattern width={width} height={height} ! view.remote still=0 codec={codec}", "--clock", "realtime",
                     "--rate", rate)
         taken, stages = {PAGE: [], BARE: []}, []
         for turn in range(turns):
@@ -131,7 +131,7 @@ class Times(Browser):
         """[seconds, pictures that have come and are not drawn] on loaded cores, and the viewer's counts."""
         load = [subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in range(os.cpu_count() or 1)]
         try:
-            view = View(self, "test.pattern width=1920 height=1080 ! view.remote name=view codec=jpeg", "--clock", "realtime",
+            view = View(self, "test.pattern width=1920 height=1080 ! view.remote name=view still=0 codec=jpeg", "--clock", "realtime",
                         "--rate", 60)
             self.open(view)
             self.await_drawn(1)

@@ -7,7 +7,9 @@ usage: viewer_browser.py MILLRACE EXAMPLES [--screenshots FOLDER] [unittest argu
 No test asks for a time: numbers are read back from pictures, counts of one run are compared, and waits are patient. Without
 a browser the test is left out (exit code 77), but in CI it fails.
 """
+import array
 import json
+import math
 import os
 import pathlib
 import socket
@@ -56,6 +58,12 @@ screen.draw = () => {
   numbers.push(level(0) - level(1) > 100 && check === expected ? number : null);
 };
 """
+STATE = """
+return globalThis.millraceView && {
+  ...millraceView.figures.now, hidden: document.hidden, focus: document.hasFocus(), waiting: millraceView.screen.waiting?.picture.seq,
+  control: document.getElementById('control').textContent, notice: document.getElementById('notice').textContent,
+  open: millraceView.socket.socket.readyState === 1, lastMs: performance.now() - millraceView.figures.arrivals.at(-1)?.ms};
+"""
 FIGURES = "return millraceView.figures.now"
 
 
@@ -95,7 +103,8 @@ class Browser(unittest.TestCase):
     def await_(self, holds, words="it never held"):
         end = time.monotonic() + SECONDS_MAX
         while not (value := holds()):
-            self.assertLess(time.monotonic(), end, words)
+            if time.monotonic() > end:
+                self.fail(f"{words}; the page: {self.script(STATE)}")
             time.sleep(0.02)
         return value
 
@@ -120,7 +129,7 @@ class Browser(unittest.TestCase):
 
     def numbers_of(self, codec, width, height, rate, count, every):
         """The numbers that were read back from pictures of such a film."""
-        view = View(self, f"test.pattern width={width} height={height} ! view.remote name=view codec={codec}", "--clock",
+        view = View(self, f"test.pattern width={width} height={height} ! view.remote name=view still=0 codec={codec}", "--clock",
                     "realtime", "--rate", rate)
         self.open(view)
         self.await_drawn(1)
@@ -240,6 +249,45 @@ class Browser(unittest.TestCase):
         self.no_errors()
         view.end()
 
+    def rendered(self, camera, look):
+        """What volume.render makes for that camera and look, a number from 0 to 255 for each colour of each pixel."""
+        for name, schema, record in (("eye", "millrace.ViewCamera", camera), ("colours", "millrace.ViewLook", look)):
+            (self.kept / f"{name}.jsonl").write_text(json.dumps({"tick": 0, "schema": schema, "records": [record]}) + "\n")
+        line = ("volume.test width=96 height=96 depth=96 name=data ; record.from_json name=eye path=eye.jsonl ; "
+                "record.from_json name=look path=colours.jsonl ; volume.render name=turned width=480 height=270 ; "
+                "data.volume ! turned.volume ; eye.out ! turned.camera ; look.out ! turned.look ; "
+                "turned.video ! image.normalize layout=nhwc ! tensor.to_npy path=asked.npy")
+        done = subprocess.run([client.MILLRACE, "run", line, "--quiet"], cwd=self.kept, capture_output=True, text=True, check=False)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        numbers = array.array("f")
+        numbers.frombytes((self.kept / "asked.npy").read_bytes()[-480 * 270 * 3 * 4:])
+        return [255 * number for number in numbers]
+
+    def psnr(self, asked):
+        """Of what is on the page's canvas, in decibels."""
+        seen = self.script("""
+            const canvas = document.getElementById('screen');
+            return [...canvas.getContext('2d').getImageData(0, 0, canvas.width, canvas.height).data].filter((_, i) => i % 4 < 3);""")
+        self.assertEqual(len(seen), len(asked))
+        return 10 * math.log10(255 ** 2 * len(asked) / max(sum((one - other) ** 2 for one, other in zip(seen, asked)), 1))
+
+    def test_a_picture_at_rest_is_the_one_that_its_camera_asks_for(self):
+        from selenium.webdriver import ActionChains
+        from selenium.webdriver.common.actions.wheel_input import ScrollOrigin
+        view = self.volume()
+        canvas = self.driver.find_element("id", "screen")
+        first = self.rendered(self.records("camera")[0], self.records("look")[-1])
+        self.assertGreater(self.await_(lambda: (found := self.psnr(first)) >= 45 and found, "the first one is as it was made"), 45)
+        ActionChains(self.driver).move_to_element(canvas).click_and_hold().move_by_offset(80, -50).release().perform()
+        ActionChains(self.driver).scroll_from_origin(ScrollOrigin.from_element(canvas), 0, -200).perform()
+        asked = self.rendered(self.at_rest(zoom=1.0015 ** 200), self.records("look")[-1])
+        found = self.await_(lambda: (found := self.psnr(asked)) >= 45 and found, "the turned one is as it was made")
+        print(f"{found:.1f} dB")
+        self.assertLess(self.psnr(first), 30)
+        self.assertGreater(self.script(FIGURES)["stills"], 0)
+        self.no_errors()
+        self.assertGreater(view.end()["handlers"]["show"]["counts"]["encoded_stills"], 0)
+
     def test_fingers_turn_move_and_zoom_the_volume(self):
         from selenium.webdriver.common.actions import interaction
         from selenium.webdriver.common.actions.action_builder import ActionBuilder
@@ -345,6 +393,13 @@ class Browser(unittest.TestCase):
         mode.select_by_visible_text("maximum")  # the other page has control
         self.await_(lambda: "has control" in answer.text, "it is refused")
         self.assertEqual(mode.first_selected_option.text, "iso")
+        self.driver.find_element("id", "take").click()
+        self.driver.find_element("id", "reset-camera").click()
+        self.await_(lambda: answer.text == "", "the camera's reset counts")
+        other.tell(type="take")
+        self.await_(lambda: "has control" in self.driver.find_element("id", "control").text, "the other page took control")
+        self.driver.find_element("id", "reset-camera").click()
+        self.await_(lambda: "has control" in answer.text, "the camera's reset is refused")
         self.driver.find_element("id", "take").click()
         mode.select_by_visible_text("maximum")
         while other.text("values")["values"]["look.mode"] != "maximum":
@@ -486,7 +541,7 @@ class Browser(unittest.TestCase):
 
     def test_a_slow_page_has_two_pictures_to_acknowledge_at_most(self):
         """The page decodes fewer pictures than are made: it gets fewer, and those are fresh."""
-        view = View(self, "test.pattern width=320 height=240 ! view.remote name=view codec=jpeg", "--clock", "realtime", "--rate", 100)
+        view = View(self, "test.pattern width=320 height=240 ! view.remote name=view still=0 codec=jpeg", "--clock", "realtime", "--rate", 100)
         self.open(view)
         self.await_drawn(1)
         # The decoder takes 50 ms more than it did. A page that was sent all pictures would show ever older ones.
