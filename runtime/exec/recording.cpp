@@ -98,7 +98,8 @@ std::string refused_by(BodyRun& step, BodyCall& body) {
   for (size_t o = 0; o < step.outputs.size(); ++o) {
     if (body.outputs[o].state != MR_OUTPUT_SILENT) continue;
     body.outputs[o].value->header.present = 0;
-    if (why.empty() && !is_for_finish(step, *step.outputs[o]))
+    const bool is_awaited = step.outputs[o]->plan->connected && !is_for_finish(step, *step.outputs[o]);
+    if (why.empty() && is_awaited)
       why = step.handler->name + " left " + step.outputs[o]->plan->name + " empty while it was captured";
   }
   return why;

@@ -211,6 +211,21 @@ struct Meets final : Handler {
     queue(cuda).launch([to = fresh(out, tick), from = numbers(in(tick).data())] { *to = *from; });
   }
 };
+struct Spares final : Handler { // makes the second value for readers alone
+  Input<Tensor> in{*this, "in"};
+  Output<Tensor> out{*this, "out", like(in)};
+  Output<Tensor> spare{*this, "spare", like(in)};
+  Spares() { capturable(); }
+  void process(Tick& tick, Cpu&) {
+    *fresh(out, tick) = number(in(tick)) + 2;
+    if (spare.connected()) *fresh(spare, tick) = number(in(tick)) + 3;
+  }
+  void process(Tick& tick, Cuda& cuda) {
+    queue(cuda).launch([to = fresh(out, tick), from = numbers(in(tick).data())] { *to = *from + 2; });
+    if (!spare.connected()) return;
+    queue(cuda).launch([to = fresh(spare, tick), from = numbers(in(tick).data())] { *to = *from + 3; });
+  }
+};
 struct Drop final : Handler {
   Input<Tensor> in{*this, "in"};
   void process(Tick&, Cpu&) {}
@@ -224,7 +239,8 @@ const mr_plugin& plugin() {
       table_of<FailsOnDevice>("q.fails"), table_of<Few>("q.few"),     table_of<Total>("q.total"),
       table_of<Heavy>("q.heavy"),         table_of<Gate>("q.gate"),   table_of<Meets>("q.meets"),
       table_of<Drop>("q.drop"),           table_of<Held>("q.held"),   table_of<OnHost>("q.onhost"),
-      table_of<Tally>("q.tally"),         table_of<Stamp>("q.stamp"), table_of<Tells>("q.tells")};
+      table_of<Tally>("q.tally"),         table_of<Stamp>("q.stamp"), table_of<Tells>("q.tells"),
+      table_of<Spares>("q.spares")};
   static const mr_plugin table = {sizeof(mr_plugin), MR_ABI_VERSION, "q", "1", types, std::size(types), 0};
   return table;
 }
@@ -261,6 +277,18 @@ TEST_CASE("4.5: a captured chain gives on each tick what the host gives, and is 
     CHECK(device.size() == 40);
     CHECK(device == seen_by(chain(middle), on_host(), "q"));
   }
+}
+
+TEST_CASE("4.5: a handler that leaves an output empty which nobody reads is captured") {
+  Pipeline pipeline = chain({"spares", "add"});
+  Compiled compiled(pipeline, on_device());
+  REQUIRE(compiled.regions().size() == 1);
+  const Ran ran = compiled.run();
+  REQUIRE(ran.ok);
+  REQUIRE(ran.report.regions.size() == 1);
+  CHECK(ran.report.regions[0].launches + ran.report.regions[0].one_by_one == 40);
+  CHECK(ran.report.regions[0].launches > 0);
+  CHECK(compiled.seen("q") == seen_by(pipeline, on_host(), "q"));
 }
 
 TEST_CASE("4.3: a handler is told when it starts on which stream and in which memory its GPU body works") {
