@@ -48,13 +48,13 @@ class Rays {
     const Vector away = middle_ - size * 0.5F;
     distance_ = camera.field_of_view > 0 ? static_cast<float>(middle_y_ * voxels / camera.zoom / std::tan(half))
                                          : sqrtf(product(size, size)) + sqrtf(product(away, away));
-    is_parallel_ = camera.field_of_view <= 0;
+    is_parallel_ = camera.field_of_view <= 0 ? 1 : 0;
   }
 
   // Through a point of the picture, in pixels from its corner.
   MR_HOST_DEVICE Ray through(float x, float y) const {
     const Vector point = middle_ + right_ * (x - middle_x_) + down_ * (y - middle_y_);
-    if (is_parallel_) return {point - forward_ * distance_, forward_};
+    if (is_parallel_ != 0) return {point - forward_ * distance_, forward_};
     const Vector eye = middle_ - forward_ * distance_;
     return {eye, unit_of(point - eye)};
   }
@@ -63,8 +63,8 @@ class Rays {
   float middle_x_ = 0, middle_y_ = 0;
   Vector middle_{}, right_{}, down_{}; // the point in the picture's middle; a pixel to the right, and one down
   Vector forward_{};
-  float distance_ = 0; // from the eye to the middle
-  bool is_parallel_ = false;
+  float distance_ = 0;       // from the eye to the middle
+  uint32_t is_parallel_ = 0; // a word, as all else: kernels copy it by words
 };
 
 // The part of a ray that is in the box, as distances from its origin; none: begin is not below end.

@@ -144,5 +144,5 @@ byId('insecure').querySelector('button').onclick = () => {
 };
 
 // For tests and for people with a console.
-globalThis.millraceView = {figures, socket, screen, panel};
+globalThis.millraceView = {figures, socket, screen, panel, input};
 socket.open();
