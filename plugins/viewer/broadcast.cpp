@@ -123,9 +123,10 @@ void Broadcast::acknowledge(uint64_t page, const Ack& ack) {
         std::find_if(waiting.begin(), waiting.end(), [&](const Sent& sent) { return sent.seq == ack.seq; });
     if (acknowledged == waiting.end())
       throw Rubbish("the picture " + std::to_string(ack.seq) + " is acknowledged, and does not wait for that");
-    waiting.erase(waiting.begin(), acknowledged + 1); // it has read those before, too
-    if (ack.fate == Fate::drawn) receiver.failures = 0;
-    if (ack.fate == Fate::failed) {
+    const Fate fate = acknowledged->is_still ? Fate::passed_over : ack.fate; // without its still a page has the picture
+    waiting.erase(waiting.begin(), acknowledged + 1);                        // it has read those before, too
+    if (fate == Fate::drawn) receiver.failures = 0;
+    if (fate == Fate::failed) {
       receiver.stream->asks_key = true;
       if (++receiver.failures < kFailuresMax) {
         receiver.has = 0; // it gets this picture again
@@ -326,6 +327,7 @@ void Broadcast::encode(std::unique_lock<std::mutex>& lock, Stream& stream, const
   stream.unit = std::move(unit);
   stream.number = picture.number;
   stream.is_key = is_key;
+  if (stream.is_of_stills && picture.number != newest_.number) return; // it has gone on meanwhile
   send_to(ready, stream, picture);
 }
 
@@ -350,7 +352,7 @@ void Broadcast::send_to(const std::vector<uint64_t>& pages, const Stream& stream
 }
 
 void Broadcast::send(Receiver& receiver, const PictureHead& head, const Unit& unit) {
-  receiver.unacknowledged.push_back({head.seq, Clock::now()});
+  receiver.unacknowledged.push_back({head.seq, Clock::now(), head.is_still});
   const std::vector<uint8_t> bytes = bytes_of(head);
   mr_message message{};
   message.size = sizeof message;

@@ -105,6 +105,7 @@ class Broadcast {
   struct Sent {
     uint32_t seq;
     Clock::time_point at;
+    bool is_still;
   };
   struct Answered {
     int64_t media_ns;
@@ -122,13 +123,18 @@ class Broadcast {
     uint32_t in_step = 0; // pictures of the shared stream in a row with which it kept up, while it has its own
     std::deque<Answered> answered{};
     uint32_t answers = 0;
-    void got(const Stream& of, uint64_t number) { (of.is_of_stills ? has_still_of : has) = number; }
+    void got(const Stream& of, uint64_t number) {
+      if (!of.is_of_stills) has = number;
+      has_still_of = of.is_of_stills ? number : 0; // a picture that comes again takes the place of its still
+    }
     bool may_have_still() const {
       return unacknowledged.empty() && std::find(codecs.begin(), codecs.end(), Codec::jpeg) != codecs.end();
     }
     bool has_credit() const { return unacknowledged.size() < kCreditsMax; }
-    bool lags(Clock::time_point now) const {
-      return !has_credit() && now - unacknowledged.front().at > std::chrono::milliseconds(kLagMs);
+    bool lags(Clock::time_point now) const { // a still may take longer
+      const auto oldest =
+          std::find_if(unacknowledged.begin(), unacknowledged.end(), [](const Sent& sent) { return !sent.is_still; });
+      return !has_credit() && oldest != unacknowledged.end() && now - oldest->at > std::chrono::milliseconds(kLagMs);
     }
   };
   struct Picture { // the newest one

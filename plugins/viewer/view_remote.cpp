@@ -23,7 +23,7 @@ with the second one watch.
 A picture is encoded only for pages that have credit: each has at most two pictures that it has not
 drawn yet, so that nobody sees an old one. Pictures that nobody had credit for are dropped before
 they are encoded, and counted: no_viewer, no_credit. A slow page loses pictures and holds up nobody.
-A picture that is like the one before is not sent again.
+A picture that is like the one before is not sent again, but for its still.
 
 A picture that stays for the time `still` is sent once more in high quality, as a JPEG with a colour for
 each pixel, so that what is read off a picture at rest is the picture.

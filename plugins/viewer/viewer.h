@@ -91,7 +91,7 @@ class Viewer {
   int64_t now_ns() const;
   void read(Page& page, std::string_view message, bool is_text);
   void start(Page& page, const Start& start);
-  // `wish`: the number of a look or dims that the page wants answered; 0: none.
+  // `wish`: the number of a camera, look or dims that the page wants answered; 0: none.
   bool may_steer(Page& page, uint32_t wish = 0);
   void acknowledge(const Page& page, uint32_t wish);
   void refuse(const Page& page, uint32_t wish, const std::string& why);

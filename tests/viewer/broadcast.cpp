@@ -238,8 +238,8 @@ TEST_CASE("A picture that no encoder takes is said once, and others go on") {
 
 TEST_CASE("A picture that stays comes once more as a still, when all before it is acknowledged") {
   if (!has("jpeg")) return;
-  Film film(std::chrono::milliseconds(1));
   FakePage page(1);
+  Film film(std::chrono::milliseconds(1)); // goes before its pages do
   film.broadcast.add(1, &page, {Codec::jpeg});
   for (uint32_t seq = 1; seq <= 5; seq += 2) {
     film.show();
@@ -254,8 +254,8 @@ TEST_CASE("A picture that stays comes once more as a still, when all before it i
 
 TEST_CASE("Stills are JPEG for all pages that decode it, and a newcomer gets the bytes that are there") {
   if (!has("h264") || !has("jpeg")) return;
-  Film film(std::chrono::milliseconds(1));
   FakePage both(1), without(2), late(3);
+  Film film(std::chrono::milliseconds(1)); // goes before its pages do
   film.broadcast.add(2, &without, {Codec::h264});
   film.show();
   CHECK(FakePage::codec(without.pictures(1)[0]) == Codec::h264);
@@ -265,18 +265,43 @@ TEST_CASE("Stills are JPEG for all pages that decode it, and a newcomer gets the
   film.acknowledge(both, 1);
   CHECK(FakePage::codec(both.pictures(2)[1]) == Codec::jpeg);
   CHECK(FakePage::is_still(both.pictures(2)[1]));
+  without.pictures(2); // the same picture: the newcomer began the stream anew
+  film.acknowledge(without, 2);
   film.broadcast.add(3, &late, {Codec::jpeg});
   late.pictures(1);
   film.acknowledge(late, 1);
   CHECK(FakePage::bytes_of(late.pictures(2)[1]) == FakePage::bytes_of(both.pictures(2)[1]));
   CHECK(film.broadcast.counts().encoded_stills == 1);
-  for (const std::string& picture : without.pictures(1)) CHECK(!FakePage::is_still(picture));
+  film.show();
+  for (const std::string& picture : without.pictures(3)) CHECK(!FakePage::is_still(picture));
+}
+
+TEST_CASE("A page that gets a picture again gets its still again, and a still that fails is let be") {
+  if (!has("h264") || !has("jpeg")) return;
+  FakePage page(1), newcomer(2);
+  Film film(std::chrono::milliseconds(1)); // goes before its pages do
+  film.broadcast.add(1, &page, {Codec::h264, Codec::jpeg});
+  film.show();
+  page.pictures(1);
+  film.acknowledge(page, 1);
+  CHECK(FakePage::is_still(page.pictures(2)[1]));
+  film.acknowledge(page, 2, Fate::failed); // once more than the page may fail would be another codec
+  film.broadcast.add(2, &newcomer, {Codec::h264});
+  const std::string again = page.pictures(3)[2];
+  CHECK(FakePage::codec(again) == Codec::h264);
+  CHECK(FakePage::is_key(again));
+  film.acknowledge(page, 3);
+  CHECK(FakePage::is_still(page.pictures(4)[3]));
+  film.acknowledge(page, 4, Fate::failed);
+  film.show();
+  CHECK(FakePage::codec(page.pictures(5)[4]) == Codec::h264);
+  CHECK(!FakePage::is_key(page.pictures(5)[4])); // nobody has asked for one
 }
 
 TEST_CASE("A still has a colour for each pixel, and finer steps") {
   if (!has("jpeg")) return;
-  Film film(std::chrono::milliseconds(1));
   FakePage page(1);
+  Film film(std::chrono::milliseconds(1)); // goes before its pages do
   film.broadcast.add(1, &page, {Codec::jpeg});
   const std::vector<uint8_t> red = [] {
     std::vector<uint8_t> pixels(size_t{3} * kWidth * kHeight);

@@ -1,13 +1,13 @@
 // Makes pictures of what comes, in order. Each ends in one of two ways: `onFrame(picture, frame)`, whose frame the caller
-// closes, or `onFailure(picture)`.
-import {H264, h264Name} from './wire.js';
+// closes, or `onEnd(picture, fate)`.
+import {FAILED, H264, h264Name, PASSED_OVER} from './wire.js';
 
 const USUAL_DURATION_US = 16_667; // a decoder in hardware may wait for more frames if one has no duration
 
 export class Decoder {
-  constructor(onFrame, onFailure) {
+  constructor(onFrame, onEnd) {
     this.onFrame = onFrame;
-    this.onFailure = onFailure;
+    this.onEnd = onEnd;
     this.video = null;       // of H.264, once a key frame has come
     this.decoding = new Map(); // pictures in the H.264 decoder, by timestamp
     this.jpegs = Promise.resolve();
@@ -22,7 +22,7 @@ export class Decoder {
   takeH264(picture) {
     if (picture.isKey) this.configure(picture);
     if (!this.video || this.video.state !== 'configured') { // it waits for a key frame, which the viewer is asked for
-      this.onFailure(picture);
+      this.onEnd(picture, FAILED);
       return;
     }
     const timestamp = picture.seq * USUAL_DURATION_US;
@@ -40,12 +40,17 @@ export class Decoder {
     const codec = h264Name(picture.bytes);
     const name = `${codec} ${picture.width}x${picture.height}`;
     if (!codec || (name === this.name && this.video?.state === 'configured')) return;
-    this.fail(); // each picture that came ends somehow
+    this.fail(PASSED_OVER);
     this.name = name;
     this.video = new VideoDecoder({
       output: (frame) => {
         const of = this.decoding.get(frame.timestamp);
         this.decoding.delete(frame.timestamp);
+        for (const [timestamp, swallowed] of this.decoding) { // decoders keep the order
+          if (timestamp > frame.timestamp) break;
+          this.decoding.delete(timestamp);
+          this.onEnd(swallowed, PASSED_OVER);
+        }
         if (of) this.done(of, frame);
         else frame.close();
       },
@@ -65,7 +70,7 @@ export class Decoder {
       decoder.close();
       this.done(picture, image);
     } catch {
-      this.onFailure(picture);
+      this.onEnd(picture, FAILED);
     }
   }
 
@@ -77,15 +82,15 @@ export class Decoder {
   // What is under way comes to nobody.
   end() {
     this.onFrame = (picture, frame) => frame.close();
-    this.onFailure = () => {};
+    this.onEnd = () => {};
     this.close();
   }
 
   // All that is under way is lost. The next key frame begins anew.
-  fail() {
+  fail(fate = FAILED) {
     const lost = [...this.decoding.values()];
     this.close();
-    for (const picture of lost) this.onFailure(picture);
+    for (const picture of lost) this.onEnd(picture, fate);
   }
 
   close() {

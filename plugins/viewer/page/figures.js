@@ -45,6 +45,7 @@ export class Figures {
     ++this.drawn;
     if (picture.isStill) { // its times are those of a picture that waits
       ++this.stills;
+      this.forget(picture.answers);
       return;
     }
     const cameMs = (picture.seconds - this.offset) * 1000;
@@ -56,9 +57,14 @@ export class Figures {
     if (this.stages.length > KEPT) this.stages.shift();
     const at = this.sentAt.get(picture.answers);
     if (at === undefined) return;
-    for (const seq of [...this.sentAt.keys()]) if (seq <= picture.answers) this.sentAt.delete(seq);
+    this.forget(picture.answers);
     this.answered.push(picture.drawnMs - at);
     if (this.answered.length > KEPT) this.answered.shift();
+  }
+
+  // Events up to this one are answered.
+  forget(answered) {
+    for (const seq of [...this.sentAt.keys()]) if (seq <= answered) this.sentAt.delete(seq);
   }
 
   get now() {

@@ -6,7 +6,7 @@ import {Input} from './input.js';
 import {Panel} from './panel.js';
 import {Screen} from './screen.js';
 import {Socket} from './socket.js';
-import {acknowledgement, DRAWN, FAILED, PASSED_OVER, readPicture} from './wire.js';
+import {acknowledgement, DRAWN, PASSED_OVER, readPicture} from './wire.js';
 
 const PING_MS = 2000;
 
@@ -88,7 +88,7 @@ socket.addEventListener('welcome', async ({detail}) => {
   input.begin();
   panel.begin(maySteer);
   decoder?.end();
-  decoder = new Decoder((picture, frame) => screen.show(picture, frame), (picture) => fates.settle(picture, FAILED));
+  decoder = new Decoder((picture, frame) => screen.show(picture, frame), (picture, fate) => fates.settle(picture, fate));
   fates = new Fates(tellFate);
   screen.begin();
   showControl();
@@ -97,6 +97,11 @@ socket.addEventListener('welcome', async ({detail}) => {
   if (of !== socket.socket) return; // there is another connection meanwhile
   socket.say({type: 'start', codecs: known});
   socket.say({type: 'ping', at: performance.now() / 1000});
+});
+// Pictures of a connection that is gone are nobody's any more.
+socket.addEventListener('closed', () => {
+  decoder?.end();
+  fates = new Fates(tellFate);
 });
 socket.addEventListener('picture', ({detail}) => {
   const picture = readPicture(detail);

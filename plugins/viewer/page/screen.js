@@ -1,6 +1,6 @@
 // Draws the newest frame at the display's next refresh. A frame that a newer one overtakes before that is passed over:
 // also one whose decoder was slower than that of the picture after it.
-import {DRAWN, PASSED_OVER} from './wire.js';
+import {DRAWN, FAILED, PASSED_OVER} from './wire.js';
 
 export class Screen {
   // `onDone(picture, fate)` is called once for each frame.
@@ -47,9 +47,14 @@ export class Screen {
       canvas.width = picture.width;
       canvas.height = picture.height;
     }
-    this.context.drawImage(frame, 0, 0);
-    frame.close();
-    picture.drawnMs = performance.now();
-    this.onDone(picture, DRAWN);
+    let fate = FAILED;
+    try {
+      this.context.drawImage(frame, 0, 0);
+      fate = DRAWN;
+    } finally {
+      frame.close();
+      picture.drawnMs = performance.now();
+      this.onDone(picture, fate);
+    }
   }
 }
