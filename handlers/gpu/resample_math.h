@@ -14,16 +14,32 @@
 namespace millrace::handlers::gpu {
 
 // One direction of a resize, for sides of 1 to 65536. All places are whole numbers in units of half a target pixel.
+//
+// Chroma of half the size. Its samples are the picture's pixels halved and rounded up, and each lies in the middle of
+// its pixels. So an odd picture's last sample reaches beyond the picture, and the lengths that are scaled are those of
+// the picture: `from` and `to`.
 struct ResizeAxis {
   ResizeAxis(uint32_t source_size, uint32_t target_size)
-      : source(source_size), target(target_size), by_twice_target(2 * uint64_t{target_size}) {}
-  uint32_t source, target;
+      : ResizeAxis(source_size, target_size, source_size, target_size) {}
+  ResizeAxis(uint32_t source_size, uint32_t target_size, uint32_t from_length, uint32_t to_length)
+      : source(source_size),
+        target(target_size),
+        from(from_length),
+        to(to_length),
+        by_twice_target(2 * uint64_t{to_length}) {}
+  // That of chroma, for a picture's sides.
+  static ResizeAxis of_halved(uint32_t from_length, uint32_t to_length) {
+    return {from_length / 2 + from_length % 2, to_length / 2 + to_length % 2, from_length, to_length};
+  }
+  uint32_t source, target; // samples
+  uint32_t from, to;
   Divider by_twice_target;
 };
 
 // The source sample that the centre of target sample i lies in.
 MR_BOTH inline uint32_t nearest_source(const ResizeAxis& axis, uint32_t i) {
-  return static_cast<uint32_t>(axis.by_twice_target.quotient((2 * uint64_t{i} + 1) * axis.source));
+  const auto found = static_cast<uint32_t>(axis.by_twice_target.quotient((2 * uint64_t{i} + 1) * axis.from));
+  return found < axis.source ? found : axis.source - 1;
 }
 
 // The source samples at first and first + 1; `weight` is that of the second, in 1/65536. It is clamped to 1 … 65535, so
@@ -33,13 +49,13 @@ struct BilinearTap {
   uint16_t weight;
 };
 MR_BOTH inline BilinearTap bilinear_tap(const ResizeAxis& axis, uint32_t i) {
-  const uint64_t whole = 2 * uint64_t{axis.target}, last = whole * (axis.source - 1);
-  const uint64_t centre = (2 * uint64_t{i} + 1) * axis.source;
-  const uint64_t inside = centre < axis.target ? 0 : centre - axis.target;
+  const uint64_t whole = 2 * uint64_t{axis.to}, last = whole * (axis.source - 1);
+  const uint64_t centre = (2 * uint64_t{i} + 1) * axis.from;
+  const uint64_t inside = centre < axis.to ? 0 : centre - axis.to;
   const uint64_t place = inside < last ? inside : last;
   uint64_t first = axis.by_twice_target.quotient(place);
   if (axis.source >= 2 && first > axis.source - 2) first = axis.source - 2;
-  const uint64_t weight = axis.by_twice_target.quotient(((place - first * whole) << 16) + axis.target);
+  const uint64_t weight = axis.by_twice_target.quotient(((place - first * whole) << 16) + axis.to);
   return {static_cast<uint32_t>(first), static_cast<uint16_t>(weight < 1 ? 1 : weight > 65535 ? 65535 : weight)};
 }
 
@@ -60,6 +76,22 @@ MR_BOTH constexpr uint8_t blended_sample(uint16_t left, uint16_t right, uint16_t
   return static_cast<uint8_t>(sum >> 8);
 }
 
+// The same for ten bits at the top of sixteen, in units of 1/64 of their step. The six bits below are nothing.
+inline constexpr uint16_t kTenBits = 0xFFC0;
+MR_BOTH constexpr uint16_t mixed_sample(uint16_t a, uint16_t b, uint16_t weight) {
+  const auto first = static_cast<uint16_t>(-weight);
+  return static_cast<uint16_t>(((uint32_t{a} * first) >> 16) + ((uint32_t{b} * weight) >> 16));
+}
+MR_BOTH constexpr uint16_t blended_sample16(uint16_t left, uint16_t right, uint16_t weight) {
+  constexpr uint16_t kHalf10 = 32 + 2;
+  return static_cast<uint16_t>((mixed_sample(left, right, weight) + kHalf10) & kTenBits);
+}
+// Sums are never negative and at most a rounding error above the greatest number.
+MR_BOTH inline uint16_t rounded_sample16(float sum) {
+  const auto ten_bits = static_cast<uint32_t>(sum / 64 + 0.5F);
+  return static_cast<uint16_t>((ten_bits < 1023 ? ten_bits : 1023) << 6);
+}
+
 // The source samples first … last that target sample i covers. All weigh `inner`, except the first and the last, which
 // may be covered in part. If there is only one sample, it weighs `begin`.
 struct AreaTaps {
@@ -68,15 +100,16 @@ struct AreaTaps {
   MR_BOTH float weight(uint32_t i) const { return i == first ? begin : i == last ? end : inner; }
 };
 MR_BOTH inline AreaTaps area_taps(const ResizeAxis& axis, uint32_t i) {
-  const uint64_t begin = uint64_t{i} * axis.source, end = begin + axis.source;
+  const uint64_t begin = uint64_t{i} * axis.from, whole = begin + axis.from, most = uint64_t{axis.source} * axis.to;
+  const uint64_t end = whole < most ? whole : most;
   const auto first = static_cast<uint32_t>(axis.by_twice_target.quotient(2 * begin));
   const auto last = static_cast<uint32_t>(axis.by_twice_target.quotient(2 * (end - 1)));
-  const auto share = [&axis](uint64_t from, uint64_t to) {
-    return static_cast<float>(to - from) / static_cast<float>(axis.source);
+  const auto share = [covered = static_cast<float>(end - begin)](uint64_t from, uint64_t to) {
+    return static_cast<float>(to - from) / covered;
   };
-  const uint64_t first_end = (uint64_t{first} + 1) * axis.target;
-  return {first, last, share(begin, first_end < end ? first_end : end), share(0, axis.target),
-          share(uint64_t{last} * axis.target, end)};
+  const uint64_t first_end = (uint64_t{first} + 1) * axis.to;
+  return {first, last, share(begin, first_end < end ? first_end : end), share(0, axis.to),
+          share(uint64_t{last} * axis.to, end)};
 }
 
 } // namespace millrace::handlers::gpu

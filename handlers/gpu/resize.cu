@@ -7,40 +7,38 @@
 namespace millrace::handlers::gpu {
 namespace {
 
-template <uint32_t kChannels, ResizeMethod kMethod, bool kMany>
+template <class Of, ResizeMethod kMethod, bool kMany>
 __global__ void resize(const __grid_constant__ Resizing resizing) {
   await_inputs();
   constexpr ResizeTile kTile = resize_tile(kMethod, kMany);
   const uint32_t x = (blockIdx.x * kBlockWidth + threadIdx.x) * kTile.columns;
   const uint32_t y = (blockIdx.y * kBlockHeight + threadIdx.y) * kTile.rows;
-  if (x < resizing.x.target && y < resizing.y.target) resize_tile_at<kChannels, kMethod, kMany>(resizing, x, y);
+  if (x < resizing.x.target && y < resizing.y.target) resize_tile_at<Of, kMethod, kMany>(resizing, x, y);
 }
 
-template <uint32_t kChannels, ResizeMethod kMethod, bool kMany = false>
+template <class Of, ResizeMethod kMethod, bool kMany = false>
 void launch_kernel(cudaStream_t stream, const Resizing& resizing) {
   constexpr ResizeTile kTile = resize_tile(kMethod, kMany);
-  const dim3 blocks = tile_blocks(resizing.target.image, kTile.columns, kTile.rows);
-  launch({blocks, kBlock, 0, stream}, resize<kChannels, kMethod, kMany>, resizing);
+  const dim3 blocks = blocks_for((resizing.x.target + kTile.columns - 1) / kTile.columns,
+                                 (resizing.y.target + kTile.rows - 1) / kTile.rows);
+  launch({blocks, kBlock, 0, stream}, resize<Of, kMethod, kMany>, resizing);
 }
 
-template <uint32_t kChannels>
+template <class Of>
 void launch_method(cudaStream_t stream, const Resizing& resizing, ResizeMethod method) {
-  if (method == ResizeMethod::nearest) return launch_kernel<kChannels, ResizeMethod::nearest>(stream, resizing);
-  if (method == ResizeMethod::bilinear) return launch_kernel<kChannels, ResizeMethod::bilinear>(stream, resizing);
-  if (takes_many(resizing)) return launch_kernel<kChannels, ResizeMethod::area, true>(stream, resizing);
-  launch_kernel<kChannels, ResizeMethod::area>(stream, resizing);
+  if (method == ResizeMethod::nearest) return launch_kernel<Of, ResizeMethod::nearest>(stream, resizing);
+  if (method == ResizeMethod::bilinear) return launch_kernel<Of, ResizeMethod::bilinear>(stream, resizing);
+  if (takes_many(resizing)) return launch_kernel<Of, ResizeMethod::area, true>(stream, resizing);
+  launch_kernel<Of, ResizeMethod::area>(stream, resizing);
 }
 
 } // namespace
 
 const char* launch_resize(void* stream, const DevicePicture& source, const DevicePicture& target, ResizeMethod method) {
   const auto on = static_cast<cudaStream_t>(stream);
-  const Resizing resizing = resizing_of(source, target);
-  switch (bytes_per_pixel(static_cast<Pixel>(source.image.format))) {
-    case 1: launch_method<1>(on, resizing, method); break;
-    case 3: launch_method<3>(on, resizing, method); break;
-    default: launch_method<4>(on, resizing, method);
-  }
+  for (uint32_t plane = 0; plane < source.image.plane_count; ++plane)
+    with_samples(static_cast<Pixel>(source.image.format), plane,
+                 [&]<class Of>(Of) { launch_method<Of>(on, resizing_of(source, target, plane), method); });
   return launched();
 }
 

@@ -1,23 +1,64 @@
 // image.resize on a GPU: a thread makes some pixels of the target. resample_math.h has the rules.
 #pragma once
 
+#include <type_traits>
+
 #include "handlers/gpu/resample_math.h"
 #include "handlers/gpu/samples.h"
+#include "handlers/image/planes.h"
 #include "handlers/image/resample.h"
 
 namespace millrace::handlers::gpu {
 
+// The resize of one plane of a picture.
 struct Resizing {
-  DevicePicture source, target; // both of the same interleaved format of 8 bits
-  ResizeAxis x, y;
+  DevicePicture source, target; // both of the same format
+  uint32_t plane;
+  ResizeAxis x, y; // in samples of the plane
+
+  MR_BOTH const uint8_t* source_row(uint32_t row) const { return row_of(source, plane, row); }
 };
 
-inline Resizing resizing_of(const DevicePicture& source, const DevicePicture& target) {
-  return {source, target, ResizeAxis(source.image.width, target.image.width),
-          ResizeAxis(source.image.height, target.image.height)};
+inline Resizing resizing_of(const DevicePicture& source, const DevicePicture& target, uint32_t plane = 0) {
+  const mr_image &from = source.image, &to = target.image;
+  const bool is_halved = plane > 0 && halves_chroma(static_cast<Pixel>(from.format));
+  return {source, target, plane,
+          is_halved ? ResizeAxis::of_halved(from.width, to.width) : ResizeAxis(from.width, to.width),
+          is_halved ? ResizeAxis::of_halved(from.height, to.height) : ResizeAxis(from.height, to.height)};
 }
 
-MR_BOTH constexpr uint8_t channel(uint32_t pixel, uint32_t c) { return static_cast<uint8_t>(pixel >> (8 * c)); }
+// The samples of a plane: one to four channels of 8 bits, or one or two of 16 with ten bits at the top.
+template <uint32_t kChannelCount, uint32_t kBits>
+struct Samples {
+  static constexpr uint32_t kChannels = kChannelCount, kBytes = kChannels * kBits / 8;
+  using Number = std::conditional_t<kBits == 8, uint8_t, uint16_t>;
+
+  MR_BOTH static Number channel(uint32_t sample, uint32_t c) {
+    return static_cast<Number>((sample >> (kBits * c)) & (kBits == 16 ? kTenBits : 0xFF));
+  }
+  MR_BOTH static uint32_t with(uint32_t number, uint32_t c) { return number << (kBits * c); }
+  MR_BOTH static uint32_t blended(uint16_t left, uint16_t right, uint16_t weight) {
+    if constexpr (kBits == 16) return blended_sample16(left, right, weight);
+    return blended_sample(left, right, weight);
+  }
+  // Sums are never negative and at most a rounding error above 255.
+  MR_BOTH static uint32_t rounded(float sum) {
+    if constexpr (kBits == 16) return rounded_sample16(sum);
+    return smaller(static_cast<uint32_t>(sum + 0.5f), 255);
+  }
+};
+
+// Calls use(Samples<…>()) for those of a plane.
+template <class Use>
+void with_samples(Pixel pixel, uint32_t plane, const Use& use) {
+  const bool is_wide = pixel == Pixel::p010;
+  switch (sample_bytes(pixel, plane)) {
+    case 1: return use(Samples<1, 8>());
+    case 2: return is_wide ? use(Samples<1, 16>()) : use(Samples<2, 8>());
+    case 3: return use(Samples<3, 8>());
+    default: return is_wide ? use(Samples<2, 16>()) : use(Samples<4, 8>());
+  }
+}
 
 // The taps of a target column or row. A thread computes those of a column once, and uses them for all its rows.
 template <ResizeMethod kMethod>
@@ -27,46 +68,45 @@ MR_BOTH auto taps_of(const ResizeAxis& axis, uint32_t i) {
   if constexpr (kMethod == ResizeMethod::area) return area_taps(axis, i);
 }
 
-template <uint32_t kChannels>
+template <class Of>
 MR_BOTH uint32_t resized_pixel(const Resizing& resizing, uint32_t column, uint32_t row) {
-  return load_sample<kChannels>(row_of(resizing.source, 0, row), column);
+  return load_sample<Of::kBytes>(resizing.source_row(row), column);
 }
 
-template <uint32_t kChannels>
+template <class Of>
 MR_BOTH uint32_t resized_pixel(const Resizing& resizing, const BilinearTap& column, const BilinearTap& row) {
   const uint32_t second = smaller(column.first + 1, resizing.x.source - 1);
-  const uint8_t* above = row_of(resizing.source, 0, row.first);
-  const uint8_t* below = row_of(resizing.source, 0, smaller(row.first + 1, resizing.y.source - 1));
-  const uint32_t a = load_sample<kChannels>(above, column.first), b = load_sample<kChannels>(above, second);
-  const uint32_t c = load_sample<kChannels>(below, column.first), d = load_sample<kChannels>(below, second);
+  const uint8_t* above = resizing.source_row(row.first);
+  const uint8_t* below = resizing.source_row(smaller(row.first + 1, resizing.y.source - 1));
+  const uint32_t a = load_sample<Of::kBytes>(above, column.first), b = load_sample<Of::kBytes>(above, second);
+  const uint32_t c = load_sample<Of::kBytes>(below, column.first), d = load_sample<Of::kBytes>(below, second);
   uint32_t pixel = 0;
-  for (uint32_t i = 0; i < kChannels; ++i) {
-    const uint16_t left = mixed_sample(channel(a, i), channel(c, i), row.weight);
-    const uint16_t right = mixed_sample(channel(b, i), channel(d, i), row.weight);
-    pixel |= uint32_t{blended_sample(left, right, column.weight)} << (8 * i);
+  for (uint32_t i = 0; i < Of::kChannels; ++i) {
+    const uint16_t left = mixed_sample(Of::channel(a, i), Of::channel(c, i), row.weight);
+    const uint16_t right = mixed_sample(Of::channel(b, i), Of::channel(d, i), row.weight);
+    pixel |= Of::with(Of::blended(left, right, column.weight), i);
   }
   return pixel;
 }
 
 // Sums down the columns first, as the CPU does.
-template <uint32_t kChannels>
+template <class Of>
 MR_BOTH uint32_t resized_pixel(const Resizing& resizing, const AreaTaps& columns, const AreaTaps& rows) {
-  const size_t stride = resizing.source.image.planes[0].stride;
-  float sums[kChannels] = {};
+  const size_t stride = resizing.source.image.planes[resizing.plane].stride;
+  float sums[Of::kChannels] = {};
   for (uint32_t column = columns.first; column <= columns.last; ++column) {
-    float down[kChannels] = {};
-    const uint8_t* row = row_of(resizing.source, 0, rows.first);
+    float down[Of::kChannels] = {};
+    const uint8_t* row = resizing.source_row(rows.first);
     for (uint32_t y = rows.first; y <= rows.last; ++y, row += stride) {
-      const uint32_t pixel = load_sample<kChannels>(row, column);
+      const uint32_t pixel = load_sample<Of::kBytes>(row, column);
       const float weight = rows.weight(y);
-      for (uint32_t i = 0; i < kChannels; ++i) down[i] += static_cast<float>(channel(pixel, i)) * weight;
+      for (uint32_t i = 0; i < Of::kChannels; ++i) down[i] += static_cast<float>(Of::channel(pixel, i)) * weight;
     }
     const float weight = columns.weight(column);
-    for (uint32_t i = 0; i < kChannels; ++i) sums[i] += down[i] * weight;
+    for (uint32_t i = 0; i < Of::kChannels; ++i) sums[i] += down[i] * weight;
   }
   uint32_t pixel = 0;
-  // Sums are never negative and at most a rounding error above 255.
-  for (uint32_t i = 0; i < kChannels; ++i) pixel |= smaller(static_cast<uint32_t>(sums[i] + 0.5f), 255) << (8 * i);
+  for (uint32_t i = 0; i < Of::kChannels; ++i) pixel |= Of::with(Of::rounded(sums[i]), i);
   return pixel;
 }
 
@@ -80,12 +120,11 @@ MR_BOTH constexpr ResizeTile resize_tile(ResizeMethod method, bool many) {
   return {4, 4};
 }
 inline bool takes_many(const Resizing& resizing) {
-  const auto pixels = [](const mr_image& image) { return uint64_t{image.width} * image.height; };
-  return pixels(resizing.source.image) > 8 * pixels(resizing.target.image);
+  return uint64_t{resizing.x.source} * resizing.y.source > 8 * uint64_t{resizing.x.target} * resizing.y.target;
 }
 
 // Makes the tile that begins at (x, y).
-template <uint32_t kChannels, ResizeMethod kMethod, bool kMany>
+template <class Of, ResizeMethod kMethod, bool kMany>
 MR_BOTH void resize_tile_at(const Resizing& resizing, uint32_t x, uint32_t y) {
   constexpr ResizeTile kTile = resize_tile(kMethod, kMany);
   const uint32_t count = smaller(kTile.columns, resizing.x.target - x);
@@ -94,8 +133,8 @@ MR_BOTH void resize_tile_at(const Resizing& resizing, uint32_t x, uint32_t y) {
   for (uint32_t line = y; line < smaller(y + kTile.rows, resizing.y.target); ++line) {
     const auto row = taps_of<kMethod>(resizing.y, line);
     uint32_t pixels[4] = {};
-    for (uint32_t i = 0; i < kTile.columns; ++i) pixels[i] = resized_pixel<kChannels>(resizing, columns[i], row);
-    store_samples<kChannels>(row_of(resizing.target, 0, line), x, pixels, count);
+    for (uint32_t i = 0; i < kTile.columns; ++i) pixels[i] = resized_pixel<Of>(resizing, columns[i], row);
+    store_samples<Of::kBytes>(row_of(resizing.target, resizing.plane, line), x, pixels, count);
   }
 }
 

@@ -22,6 +22,24 @@ inline uint32_t plane_extent(Pixel pixel, uint32_t extent, uint32_t plane) {
   return plane > 0 && halves_chroma(pixel) ? extent / 2 + extent % 2 : extent;
 }
 
+// A plane as rows of samples, each of so many channels: a pixel, a luma sample, or a pair of chroma samples.
+template <class Byte>
+struct Plane {
+  Byte* data;
+  size_t stride; // bytes
+  uint32_t channels;
+  uint32_t channel_bytes; // 1, or 2 with ten bits at the top
+
+  Byte* row(uint32_t y) const { return data + y * stride; }
+  uint32_t sample_bytes() const { return channels * channel_bytes; }
+};
+template <class Byte>
+Plane<Byte> plane_of(const BasicImage<Byte>& image, uint32_t plane) {
+  const Pixel pixel = image.pixel();
+  const uint32_t channel_bytes = pixel == Pixel::p010 ? 2 : 1;
+  return {image.plane(plane), image.stride(plane), sample_bytes(pixel, plane) / channel_bytes, channel_bytes};
+}
+
 // A part of a picture as a picture of its own in the same memory. `x` and `y` are even if chroma is halved. The window
 // must outlive the views that it gives.
 template <class Byte>

@@ -6,7 +6,6 @@
 #include <cmath>
 #include <cstring>
 
-#include "handlers/gpu/resample_math.h"
 #include "handlers/image/picture.h"
 #include "handlers/image/vectorize.h"
 
@@ -17,26 +16,37 @@ MILLRACE_VECTORIZE void begin_row(const uint8_t* in, float weight, size_t count,
   for (size_t i = 0; i < count; ++i) sums[i] = static_cast<float>(in[i]) * weight;
 }
 
+MILLRACE_VECTORIZE void begin_row(const uint16_t* in, float weight, size_t count, float* sums) {
+  for (size_t i = 0; i < count; ++i) sums[i] = static_cast<float>(in[i] & gpu::kTenBits) * weight;
+}
+
 MILLRACE_VECTORIZE void add_row(const uint8_t* in, float weight, size_t count, float* sums) {
   for (size_t i = 0; i < count; ++i) sums[i] += static_cast<float>(in[i]) * weight;
 }
+MILLRACE_VECTORIZE void add_row(const uint16_t* in, float weight, size_t count, float* sums) {
+  for (size_t i = 0; i < count; ++i) sums[i] += static_cast<float>(in[i] & gpu::kTenBits) * weight;
+}
 
-// Sums are never negative and at most a rounding error above 255.
-inline uint8_t round8(float value) { return static_cast<uint8_t>(std::min(value + 0.5f, 255.0f)); }
+// Sums are never negative and at most a rounding error above the greatest number.
+template <class Number>
+Number rounded(float sum) {
+  if constexpr (sizeof(Number) == 2) return gpu::rounded_sample16(sum);
+  return static_cast<Number>(std::min(sum + 0.5f, 255.0f));
+}
 
-void gather_gray(const ResampleAxis& axis, const float* sums, uint8_t* out) {
+template <class Number>
+void gather_gray(const ResampleAxis& axis, const float* sums, Number* out) {
   const float* weights = axis.weights.data();
   for (uint32_t x = 0; x < axis.target; ++x, weights += axis.tap_count) {
     float value = 0;
     for (uint32_t t = 0; t < axis.tap_count; ++t) value += sums[axis.first[x] + t] * weights[t];
-    out[x] = round8(value);
+    out[x] = rounded<Number>(value);
   }
 }
 
-// Sums all channels of a pixel at once. With three channels the fourth lane is the next pixel's first, and is not
-// stored.
-template <uint32_t kChannels>
-void gather_colors(const ResampleAxis& axis, const float* sums, uint8_t* out) {
+// Sums all channels of a pixel at once. With fewer than four the other lanes are the next pixel's, and are not stored.
+template <uint32_t kChannels, class Number>
+void gather_colors(const ResampleAxis& axis, const float* sums, Number* out) {
   using Lanes = float __attribute__((vector_size(16)));
   const float* weights = axis.weights.data();
   for (uint32_t x = 0; x < axis.target; ++x, out += kChannels, weights += axis.tap_count) {
@@ -47,7 +57,7 @@ void gather_colors(const ResampleAxis& axis, const float* sums, uint8_t* out) {
       std::memcpy(&pixel, in, sizeof pixel);
       value += pixel * weights[t];
     }
-    for (uint32_t c = 0; c < kChannels; ++c) out[c] = round8(value[c]);
+    for (uint32_t c = 0; c < kChannels; ++c) out[c] = rounded<Number>(value[c]);
   }
 }
 
@@ -55,9 +65,20 @@ MILLRACE_VECTORIZE void mix_rows(const uint8_t* a, const uint8_t* b, uint16_t we
   for (size_t i = 0; i < count; ++i) mixed[i] = gpu::mixed_sample(a[i], b[i], weight);
 }
 
+MILLRACE_VECTORIZE void mix_rows(const uint16_t* a, const uint16_t* b, uint16_t weight, size_t count, uint16_t* mixed) {
+  for (size_t i = 0; i < count; ++i)
+    mixed[i] = gpu::mixed_sample(static_cast<uint16_t>(a[i] & gpu::kTenBits),
+                                 static_cast<uint16_t>(b[i] & gpu::kTenBits), weight);
+}
+
 MILLRACE_VECTORIZE void blend_samples(const uint16_t* left, const uint16_t* right, const uint16_t* weights,
                                       size_t count, uint8_t* out) {
   for (size_t i = 0; i < count; ++i) out[i] = gpu::blended_sample(left[i], right[i], weights[i]);
+}
+
+MILLRACE_VECTORIZE void blend_samples(const uint16_t* left, const uint16_t* right, const uint16_t* weights,
+                                      size_t count, uint16_t* out) {
+  for (size_t i = 0; i < count; ++i) out[i] = gpu::blended_sample16(left[i], right[i], weights[i]);
 }
 
 // The target pixels whose taps are gathered at once: both arrays and their weights stay in the first-level cache.
@@ -75,8 +96,8 @@ void gather_taps(const uint32_t* first, uint32_t count, const uint16_t* mixed, u
   }
 }
 
-template <uint32_t kChannels>
-void blend_row(const ResampleAxis& axis, const uint16_t* weights, const uint16_t* mixed, uint8_t* out) {
+template <uint32_t kChannels, class Number>
+void blend_row(const ResampleAxis& axis, const uint16_t* weights, const uint16_t* mixed, Number* out) {
   alignas(64) uint16_t left[kGathered * kChannels + 4], right[kGathered * kChannels + 4];
   for (uint32_t x = 0; x < axis.target; x += kGathered) {
     const uint32_t count = std::min(kGathered, axis.target - x);
@@ -85,8 +106,7 @@ void blend_row(const ResampleAxis& axis, const uint16_t* weights, const uint16_t
   }
 }
 
-void add_bilinear_taps(ResampleAxis& axis) {
-  const gpu::ResizeAxis sides(axis.source, axis.target);
+void add_bilinear_taps(const gpu::ResizeAxis& sides, ResampleAxis& axis) {
   axis.tap_count = std::min(2u, axis.source);
   axis.weights.assign(size_t{axis.target} * axis.tap_count, 1.0f);
   for (uint32_t i = 0; i < axis.target; ++i) {
@@ -100,22 +120,23 @@ void add_bilinear_taps(ResampleAxis& axis) {
 }
 
 void add_area_taps(ResampleAxis& axis) {
-  const double scale = static_cast<double>(axis.source) / axis.target;
+  const double scale = static_cast<double>(axis.from) / axis.to;
   // A footprint that begins inside a pixel touches one pixel more than its length. None begins inside a pixel if the
   // scale is a whole number.
-  const uint32_t inside = axis.source % axis.target == 0 ? 0 : 1;
+  const uint32_t inside = axis.from % axis.to == 0 ? 0 : 1;
   axis.tap_count = std::min(axis.source, static_cast<uint32_t>(std::ceil(scale)) + inside);
   axis.weights.resize(size_t{axis.target} * axis.tap_count);
   for (uint32_t i = 0; i < axis.target; ++i) {
-    // All numbers are whole in units of 1/target source pixels, so no weight is a mere rounding error.
-    const uint64_t begin = uint64_t{i} * axis.source, end = begin + axis.source;
-    const uint32_t first = std::min(static_cast<uint32_t>(begin / axis.target), axis.source - axis.tap_count);
+    // All numbers are whole in units of 1/to source pixels, so no weight is a mere rounding error.
+    const uint64_t begin = uint64_t{i} * axis.from, end = std::min(begin + axis.from, uint64_t{axis.source} * axis.to);
+    const uint32_t first = std::min(static_cast<uint32_t>(begin / axis.to), axis.source - axis.tap_count);
     axis.first[i] = first;
     for (uint32_t t = 0; t < axis.tap_count; ++t) {
-      const uint64_t left = (uint64_t{first} + t) * axis.target, right = left + axis.target;
-      const uint64_t from = std::max(left, begin), to = std::min(right, end);
+      const uint64_t left = (uint64_t{first} + t) * axis.to, right = left + axis.to;
+      const uint64_t within = std::max(left, begin), up_to = std::min(right, end);
       axis.weights[size_t{i} * axis.tap_count + t] =
-          to > from ? static_cast<float>(static_cast<double>(to - from) / axis.source) : 0.0f;
+          up_to > within ? static_cast<float>(static_cast<double>(up_to - within) / static_cast<double>(end - begin))
+                         : 0.0f;
     }
   }
 }
@@ -127,80 +148,103 @@ uint16_t second_weight(const ResampleAxis& axis, size_t target) {
 
 } // namespace
 
-ResampleAxis resample_axis(uint32_t source, uint32_t target, ResizeMethod method) {
+ResampleAxis resample_axis(const gpu::ResizeAxis& sides, ResizeMethod method) {
   ResampleAxis axis;
-  axis.source = source;
-  axis.target = target;
-  axis.first.resize(target);
+  axis.source = sides.source;
+  axis.target = sides.target;
+  axis.from = sides.from;
+  axis.to = sides.to;
+  axis.first.resize(axis.target);
   if (method == ResizeMethod::bilinear) {
-    add_bilinear_taps(axis);
+    add_bilinear_taps(sides, axis);
   } else if (method == ResizeMethod::area) {
     add_area_taps(axis);
   } else {
     axis.tap_count = 1;
-    axis.weights.assign(target, 1.0f);
-    const gpu::ResizeAxis sides(source, target);
-    for (uint32_t i = 0; i < target; ++i) axis.first[i] = gpu::nearest_source(sides, i);
+    axis.weights.assign(axis.target, 1.0f);
+    for (uint32_t i = 0; i < axis.target; ++i) axis.first[i] = gpu::nearest_source(sides, i);
   }
   return axis;
 }
 
-void Resampler::prepare(uint32_t source_width, uint32_t source_height, uint32_t target_width, uint32_t target_height,
-                        ResizeMethod method) {
-  const auto fits = [&](const ResampleAxis& axis, uint32_t source, uint32_t target) {
-    return axis.source == source && axis.target == target && method_ == method;
+void PlaneResampler::prepare(const gpu::ResizeAxis& across, const gpu::ResizeAxis& down, ResizeMethod method) {
+  const auto fits = [&](const ResampleAxis& axis, const gpu::ResizeAxis& sides) {
+    return axis.source == sides.source && axis.target == sides.target && axis.from == sides.from &&
+           axis.to == sides.to && method_ == method;
   };
-  if (fits(x_, source_width, target_width) && fits(y_, source_height, target_height)) return;
-  if (!fits(x_, source_width, target_width)) x_ = resample_axis(source_width, target_width, method);
-  if (!fits(y_, source_height, target_height)) y_ = resample_axis(source_height, target_height, method);
+  if (fits(x_, across) && fits(y_, down)) return;
+  if (!fits(x_, across)) x_ = resample_axis(across, method);
+  if (!fits(y_, down)) y_ = resample_axis(down, method);
   method_ = method;
-  // With three channels there is room for the fourth lane of the last pixel too.
+  // With fewer than four channels there is room for the other lanes of the last pixel too.
   const bool two_taps = method == ResizeMethod::bilinear && x_.tap_count == 2 && y_.tap_count == 2;
-  row_.resize(two_taps ? 0 : size_t{source_width} * 4);
-  mixed_.resize(two_taps ? size_t{source_width} * 4 + 4 : 0);
+  row_.resize(two_taps ? 0 : size_t{across.source} * 4);
+  mixed_.resize(two_taps ? size_t{across.source} * 4 + 4 : 0);
   x_weights_.clear();
 }
 
-void Resampler::run(const ImageView& source, const ImageSpan& target) {
+void PlaneResampler::run(const Plane<const uint8_t>& source, const Plane<uint8_t>& target) {
   if (method_ == ResizeMethod::nearest) return run_nearest(source, target);
-  if (!mixed_.empty()) return run_bilinear(source, target);
-  const uint32_t channels = bytes_per_pixel(source.pixel());
-  const size_t samples = size_t{x_.source} * channels;
+  const bool is_wide = source.channel_bytes == 2;
+  if (mixed_.empty()) return is_wide ? run_sums<uint16_t>(source, target) : run_sums<uint8_t>(source, target);
+  return is_wide ? run_bilinear<uint16_t>(source, target) : run_bilinear<uint8_t>(source, target);
+}
+
+template <class Number>
+void PlaneResampler::run_sums(const Plane<const uint8_t>& source, const Plane<uint8_t>& target) {
+  const size_t numbers = size_t{x_.source} * source.channels;
+  const auto row = [&](uint32_t y) { return reinterpret_cast<const Number*>(source.row(y)); };
   for (uint32_t y = 0; y < y_.target; ++y) {
     const float* weights = y_.weights.data() + size_t{y} * y_.tap_count;
-    begin_row(source.row(y_.first[y]), weights[0], samples, row_.data());
+    begin_row(row(y_.first[y]), weights[0], numbers, row_.data());
     for (uint32_t t = 1; t < y_.tap_count; ++t)
-      if (weights[t] != 0) add_row(source.row(y_.first[y] + t), weights[t], samples, row_.data());
-    if (channels == 1) gather_gray(x_, row_.data(), target.row(y));
-    if (channels == 3) gather_colors<3>(x_, row_.data(), target.row(y));
-    if (channels == 4) gather_colors<4>(x_, row_.data(), target.row(y));
+      if (weights[t] != 0) add_row(row(y_.first[y] + t), weights[t], numbers, row_.data());
+    auto* const out = reinterpret_cast<Number*>(target.row(y));
+    if (source.channels == 1) gather_gray(x_, row_.data(), out);
+    if (source.channels == 2) gather_colors<2>(x_, row_.data(), out);
+    if (source.channels == 3) gather_colors<3>(x_, row_.data(), out);
+    if (source.channels == 4) gather_colors<4>(x_, row_.data(), out);
   }
 }
 
-void Resampler::run_bilinear(const ImageView& source, const ImageSpan& target) {
-  const uint32_t channels = bytes_per_pixel(source.pixel());
-  const size_t samples = size_t{x_.source} * channels;
+template <class Number>
+void PlaneResampler::run_bilinear(const Plane<const uint8_t>& source, const Plane<uint8_t>& target) {
+  const uint32_t channels = source.channels;
+  const size_t numbers = size_t{x_.source} * channels;
   if (x_weights_.size() != size_t{x_.target} * channels) {
     x_weights_.resize(size_t{x_.target} * channels);
     for (size_t i = 0; i < x_weights_.size(); ++i) x_weights_[i] = second_weight(x_, i / channels);
   }
   for (uint32_t y = 0; y < y_.target; ++y) {
-    const uint8_t *above = source.row(y_.first[y]), *below = source.row(y_.first[y] + 1);
-    mix_rows(above, below, second_weight(y_, y), samples, mixed_.data());
-    if (channels == 1) blend_row<1>(x_, x_weights_.data(), mixed_.data(), target.row(y));
-    if (channels == 3) blend_row<3>(x_, x_weights_.data(), mixed_.data(), target.row(y));
-    if (channels == 4) blend_row<4>(x_, x_weights_.data(), mixed_.data(), target.row(y));
+    const auto row = [&](uint32_t of) { return reinterpret_cast<const Number*>(source.row(of)); };
+    mix_rows(row(y_.first[y]), row(y_.first[y] + 1), second_weight(y_, y), numbers, mixed_.data());
+    auto* const out = reinterpret_cast<Number*>(target.row(y));
+    if (channels == 1) blend_row<1>(x_, x_weights_.data(), mixed_.data(), out);
+    if (channels == 2) blend_row<2>(x_, x_weights_.data(), mixed_.data(), out);
+    if (channels == 3) blend_row<3>(x_, x_weights_.data(), mixed_.data(), out);
+    if (channels == 4) blend_row<4>(x_, x_weights_.data(), mixed_.data(), out);
   }
 }
 
-void Resampler::run_nearest(const ImageView& source, const ImageSpan& target) const {
-  const uint32_t channels = bytes_per_pixel(source.pixel());
+void PlaneResampler::run_nearest(const Plane<const uint8_t>& source, const Plane<uint8_t>& target) const {
+  const size_t bytes = source.sample_bytes();
   for (uint32_t y = 0; y < y_.target; ++y) {
     const uint8_t* in = source.row(y_.first[y]);
     uint8_t* out = target.row(y);
-    for (uint32_t x = 0; x < x_.target; ++x, out += channels)
-      std::memcpy(out, in + size_t{x_.first[x]} * channels, channels);
+    for (uint32_t x = 0; x < x_.target; ++x, out += bytes) std::memcpy(out, in + x_.first[x] * bytes, bytes);
   }
+}
+
+void Resampler::prepare(uint32_t source_width, uint32_t source_height, uint32_t target_width, uint32_t target_height,
+                        ResizeMethod method) {
+  first_.prepare({source_width, target_width}, {source_height, target_height}, method);
+  chroma_.prepare(gpu::ResizeAxis::of_halved(source_width, target_width),
+                  gpu::ResizeAxis::of_halved(source_height, target_height), method);
+}
+
+void Resampler::run(const ImageView& source, const ImageSpan& target) {
+  for (uint32_t plane = 0; plane < source.plane_count(); ++plane)
+    (plane == 0 ? first_ : chroma_).run(plane_of(source, plane), plane_of(target, plane));
 }
 
 } // namespace millrace::handlers

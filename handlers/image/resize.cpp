@@ -20,6 +20,9 @@ smaller without aliasing). Pixel centres are at halves, as in OpenCV. Sums are r
 at most 1 away from the real value. A GPU gives the same bytes; with `area`, and in pictures of one
 row or column, they are at most 1 away from the CPU's.
 
+nv12, i420 and p010 are resized as they are: each chroma sample lies in the middle of its 2x2
+pixels, and goes by the same method at its own place.
+
     test.pattern width=640 height=480 ! image.resize width=320 method=area ! null.sink
 )"[1];
 
@@ -98,7 +101,10 @@ class Resize final : public Handler {
     return static_cast<uint32_t>(std::clamp<int64_t>(rounded, 1, kPictureSideMax));
   }
 
-  static Pixels resizable() { return pixels({Pixel::gray8, Pixel::rgb8, Pixel::bgr8, Pixel::rgba8, Pixel::bgra8}); }
+  static Pixels resizable() {
+    return pixels(
+        {Pixel::gray8, Pixel::rgb8, Pixel::bgr8, Pixel::rgba8, Pixel::bgra8, Pixel::nv12, Pixel::i420, Pixel::p010});
+  }
 
   Input<Image> video_{*this, "video", resizable()};
   Output<Image> out_{*this, "video", resizable()};

@@ -113,35 +113,36 @@ TEST_CASE("a kernel paints the pictures of test.pattern as the CPU does, to the 
 
 namespace {
 
-template <uint32_t kChannels, ResizeMethod kMethod, bool kMany>
-void resize_all(const gpu::Resizing& resizing, const ImageView& target) {
+template <class Of, ResizeMethod kMethod, bool kMany>
+void resize_all(const gpu::Resizing& resizing) {
   constexpr gpu::ResizeTile kTile = gpu::resize_tile(kMethod, kMany);
-  over_tiles(target, kTile.columns, kTile.rows,
-             [&](uint32_t x, uint32_t y) { gpu::resize_tile_at<kChannels, kMethod, kMany>(resizing, x, y); });
+  for (uint32_t y = 0; y < resizing.y.target; y += kTile.rows)
+    for (uint32_t x = 0; x < resizing.x.target; x += kTile.columns)
+      gpu::resize_tile_at<Of, kMethod, kMany>(resizing, x, y);
 }
 
-template <uint32_t kChannels>
-void resize(const gpu::Resizing& resizing, const ImageView& target, ResizeMethod method) {
-  if (method == ResizeMethod::nearest) return resize_all<kChannels, ResizeMethod::nearest, false>(resizing, target);
-  if (method == ResizeMethod::bilinear) return resize_all<kChannels, ResizeMethod::bilinear, false>(resizing, target);
-  if (gpu::takes_many(resizing)) return resize_all<kChannels, ResizeMethod::area, true>(resizing, target);
-  resize_all<kChannels, ResizeMethod::area, false>(resizing, target);
+template <class Of>
+void resize(const gpu::Resizing& resizing, ResizeMethod method) {
+  if (method == ResizeMethod::nearest) return resize_all<Of, ResizeMethod::nearest, false>(resizing);
+  if (method == ResizeMethod::bilinear) return resize_all<Of, ResizeMethod::bilinear, false>(resizing);
+  if (gpu::takes_many(resizing)) return resize_all<Of, ResizeMethod::area, true>(resizing);
+  resize_all<Of, ResizeMethod::area, false>(resizing);
 }
 
 Picture resized(const ImageView& source, uint32_t width, uint32_t height, ResizeMethod method) {
   Picture made = poisoned(source.pixel(), width, height);
-  const gpu::Resizing resizing = gpu::resizing_of(gpu::on_device(source), gpu::on_device(made.span()));
-  const uint32_t channels = bytes_per_pixel(source.pixel());
-  if (channels == 1) resize<1>(resizing, made.view(), method);
-  if (channels == 3) resize<3>(resizing, made.view(), method);
-  if (channels == 4) resize<4>(resizing, made.view(), method);
+  for (uint32_t plane = 0; plane < source.plane_count(); ++plane)
+    gpu::with_samples(source.pixel(), plane, [&]<class Of>(Of) {
+      resize<Of>(gpu::resizing_of(gpu::on_device(source), gpu::on_device(made.span()), plane), method);
+    });
   return made;
 }
 
-// The CPU weighs pictures of one row or column in single precision, and area always.
+// The CPU weighs planes of one row or column in single precision, and area always.
 int resize_distance_max(const ImageView& source, ResizeMethod method) {
   if (method == ResizeMethod::nearest) return 0;
-  return method == ResizeMethod::bilinear && source.width() > 1 && source.height() > 1 ? 0 : 1;
+  const uint32_t line = halves_chroma(source.pixel()) ? 2 : 1;
+  return method == ResizeMethod::bilinear && source.width() > line && source.height() > line ? 0 : 1;
 }
 
 } // namespace
@@ -149,7 +150,7 @@ int resize_distance_max(const ImageView& source, ResizeMethod method) {
 TEST_CASE("a kernel resizes as the CPU does, area within one step") {
   for (const auto& [width, height] : kKernelSizes)
     for (const auto& [to_width, to_height] : kKernelSizes)
-      for (Pixel pixel : kInterleaved)
+      for (Pixel pixel : kPixelFormats)
         for (ResizeMethod method : {ResizeMethod::nearest, ResizeMethod::bilinear, ResizeMethod::area}) {
           const Picture source = random_picture(pixel, width, height, 22);
           Picture wanted(pixel, to_width, to_height);

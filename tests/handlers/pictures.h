@@ -45,13 +45,19 @@ inline bool same_pixels(const ImageView& a, const ImageView& b) {
   return true;
 }
 
-// The largest distance of two bytes in use.
+// The largest distance of two numbers in use, in steps of eight bits, or of ten, rounded up.
 inline int distance(const ImageView& a, const ImageView& b) {
+  const size_t bytes = a.pixel() == Pixel::p010 ? 2 : 1;
   int worst = 0;
   for (uint32_t plane = 0; plane < a.plane_count(); ++plane)
-    for (uint32_t y = 0; y < a.rows(plane); ++y)
-      for (size_t i = 0; i < plane_row_bytes(a.pixel(), a.width(), plane); ++i)
-        worst = std::max(worst, std::abs(a.row(y, plane)[i] - b.row(y, plane)[i]));
+    for (uint32_t y = 0; y < a.rows(plane); ++y) {
+      const uint8_t *one = a.row(y, plane), *other = b.row(y, plane);
+      const auto number = [&](const uint8_t* row, size_t i) { return bytes == 1 ? row[i] : row[i] + 256 * row[i + 1]; };
+      for (size_t i = 0; i < plane_row_bytes(a.pixel(), a.width(), plane); i += bytes) {
+        const int apart = std::abs(number(one, i) - number(other, i));
+        worst = std::max(worst, bytes == 1 ? apart : (apart + 63) / 64);
+      }
+    }
   return worst;
 }
 

@@ -18,32 +18,52 @@ struct Size {
   uint32_t width, height;
 };
 
-// How much source sample `i` counts in target sample `t`.
-double weight_of(uint32_t i, uint32_t t, uint32_t source, uint32_t target, ResizeMethod method) {
-  const double scale = double(source) / target;
+// How much source sample `i` of `source` counts in target sample `t`. An area may reach beyond the last sample.
+double weight_of(uint32_t i, uint32_t t, uint32_t source, double scale, ResizeMethod method) {
   if (method == ResizeMethod::area) {
     const double begin = std::max<double>(i, t * scale), end = std::min<double>(i + 1, (t + 1) * scale);
-    return std::max(0.0, end - begin) / scale;
+    return std::max(0.0, end - begin) / (std::min<double>(source, (t + 1) * scale) - t * scale);
   }
+  if (method == ResizeMethod::nearest)
+    return i == std::min(static_cast<uint32_t>(std::floor((t + 0.5) * scale)), source - 1) ? 1 : 0;
   const double place = std::clamp((t + 0.5) * scale - 0.5, 0.0, source - 1.0);
   return std::max(0.0, 1 - std::abs(place - i));
 }
 
-double error_of(const ImageView& source, const ImageView& target, ResizeMethod method) {
-  const uint32_t channels = bytes_per_pixel(source.pixel());
+// The error of a plane in steps of its numbers.
+double error_of(const ImageView& source, const ImageView& target, ResizeMethod method, uint32_t plane) {
+  const bool is_wide = source.pixel() == Pixel::p010;
+  const uint32_t channels = sample_bytes(source.pixel(), plane) / (is_wide ? 2 : 1);
+  const auto extent = [&](uint32_t pixels) { return plane_extent(source.pixel(), pixels, plane); };
+  const auto number = [&](const ImageView& picture, uint32_t x, uint32_t y) {
+    const uint8_t* const row = picture.row(y, plane);
+    return is_wide ? (row[2 * x] + 256 * row[2 * x + 1]) / 64.0 : row[x];
+  };
+  // The samples that count in each sample of the target, with their weights.
+  const auto weights = [&](uint32_t from, uint32_t to) {
+    std::vector<std::vector<std::pair<uint32_t, double>>> all(extent(to));
+    for (uint32_t t = 0; t < all.size(); ++t)
+      for (uint32_t i = 0; i < extent(from); ++i)
+        if (const double weight = weight_of(i, t, extent(from), double(from) / to, method); weight > 0)
+          all[t].emplace_back(i, weight);
+    return all;
+  };
+  const auto across = weights(source.width(), target.width()), down = weights(source.height(), target.height());
   double worst = 0;
-  for (uint32_t y = 0; y < target.height(); ++y)
-    for (uint32_t x = 0; x < target.width(); ++x)
+  for (uint32_t y = 0; y < down.size(); ++y)
+    for (uint32_t x = 0; x < across.size(); ++x)
       for (uint32_t c = 0; c < channels; ++c) {
         double sum = 0;
-        for (uint32_t v = 0; v < source.height(); ++v) {
-          const double down = weight_of(v, y, source.height(), target.height(), method);
-          if (down == 0) continue;
-          for (uint32_t u = 0; u < source.width(); ++u)
-            sum += down * weight_of(u, x, source.width(), target.width(), method) * source.row(v)[u * channels + c];
-        }
-        worst = std::max(worst, std::abs(sum - target.row(y)[x * channels + c]));
+        for (const auto& [v, by_row] : down[y])
+          for (const auto& [u, by_column] : across[x]) sum += by_row * by_column * number(source, u * channels + c, v);
+        worst = std::max(worst, std::abs(sum - number(target, x * channels + c, y)));
       }
+  return worst;
+}
+double error_of(const ImageView& source, const ImageView& target, ResizeMethod method) {
+  double worst = 0;
+  for (uint32_t plane = 0; plane < source.plane_count(); ++plane)
+    worst = std::max(worst, error_of(source, target, method, plane));
   return worst;
 }
 
@@ -72,6 +92,26 @@ TEST_CASE("bilinear and area resizing are their definitions to within the roundi
       }
 }
 
+TEST_CASE(
+    "planes of nv12, i420 and p010 are resized by the definition, each at its own place, from 1 × 1 and odd sizes on") {
+  const std::vector<std::pair<Size, Size>> cases = {{{1, 1}, {5, 3}},     {{7, 5}, {1, 1}},     {{2, 9}, {9, 2}},
+                                                    {{64, 3}, {31, 1}},   {{40, 30}, {17, 61}}, {{13, 11}, {13, 11}},
+                                                    {{641, 5}, {320, 3}}, {{4, 4}, {5, 5}},     {{5, 5}, {4, 4}}};
+  for (const auto& [from, to] : cases)
+    for (ResizeMethod method : {ResizeMethod::nearest, ResizeMethod::bilinear, ResizeMethod::area})
+      for (Pixel pixel : {Pixel::nv12, Pixel::i420, Pixel::p010}) {
+        Picture source = random_picture(pixel, from.width, from.height, 35);
+        if (pixel == Pixel::p010)
+          for (uint32_t plane = 0; plane < 2; ++plane)
+            for (uint32_t y = 0; y < source.span().rows(plane); ++y)
+              for (size_t i = 0; i < plane_row_bytes(pixel, from.width, plane); i += 2)
+                source.span().row(y, plane)[i] &= 0xC0;
+        const Picture target = resized(source.view(), to, method);
+        INFO(size_of(source.view()) << " to " << size_of(target.view()) << ", method " << int(method));
+        CHECK(error_of(source.view(), target.view(), method) < 0.5 + (pixel == Pixel::p010 ? 0.08 : 0.02));
+      }
+}
+
 TEST_CASE("a picture of one colour keeps it in any size, and one that keeps its size keeps all") {
   for (Pixel pixel : {Pixel::gray8, Pixel::rgb8, Pixel::bgra8})
     for (int level = 0; level < 256; ++level) {
@@ -86,6 +126,27 @@ TEST_CASE("a picture of one colour keeps it in any size, and one that keeps its 
   const Picture target = resized(source.view(), {301, 7}, ResizeMethod::bilinear);
   for (uint32_t y = 0; y < 7; ++y)
     CHECK(std::equal(source.view().row(y), source.view().row(y) + 301 * 3, target.view().row(y)));
+}
+
+TEST_CASE("planes of one number keep it in any size, also of ten bits and odd sides") {
+  for (ResizeMethod method : {ResizeMethod::nearest, ResizeMethod::bilinear, ResizeMethod::area})
+    for (const Size size : {Size{9, 4}, Size{3, 7}, Size{7, 5}})
+      for (uint32_t level = 0; level < 1024; ++level) {
+        Picture flat(Pixel::p010, 7, 5);
+        const auto number = static_cast<uint16_t>(level << 6);
+        for (uint32_t plane = 0; plane < 2; ++plane)
+          for (uint32_t y = 0; y < flat.span().rows(plane); ++y)
+            for (size_t i = 0; i < plane_row_bytes(Pixel::p010, 7, plane); i += 2)
+              std::memcpy(flat.span().row(y, plane) + i, &number, 2);
+        const Picture target = resized(flat.view(), size, method);
+        bool is_flat = true;
+        for (uint32_t plane = 0; plane < 2; ++plane)
+          for (uint32_t y = 0; y < target.view().rows(plane); ++y)
+            for (size_t i = 0; i < plane_row_bytes(Pixel::p010, size.width, plane); i += 2)
+              is_flat = is_flat && std::memcmp(target.view().row(y, plane) + i, &number, 2) == 0;
+        INFO(level << ", " << size_of(target.view()) << ", method " << int(method));
+        CHECK(is_flat);
+      }
 }
 
 TEST_CASE("bilinear resizing is its definition across the seams of what is gathered at once") {
