@@ -52,7 +52,7 @@ class WithMediaTable(unittest.TestCase):
     def result(self, ratio):
         row = {"bench": "decode", "case": "1080p", "program": "millrace", "metric": "of_ffmpegs", "unit": "ratio", "p50": ratio,
                "p99": ratio, "n": 9}
-        return {"rows": [row, {**row, "metric": "copies", "unit": "1/picture", "p50": 0, "p99": 0}]}
+        return {"rows": [row, {**row, "metric": "copies", "unit": "1/picture", "p50": 0, "p99": 0}], "missing": []}
 
     def test_the_table_comes_before_that_of_a_gpu_and_says_whether_the_goal_is_met(self):
         page = with_gpu_tables("# Performance\n\ntext\n", PRINTED, "one machine")
@@ -89,7 +89,7 @@ class WithNetTable(unittest.TestCase):
         self.assertIn("| transfer | 6.2 MB | millrace, plain | of_socket | 0.40 | 0.40 | ratio |  |  |", page)
 
     def test_the_table_stands_after_that_of_films_and_before_that_of_a_gpu(self):
-        media = {"rows": self.result(1, 1)["rows"]}
+        media = {"rows": self.result(1, 1)["rows"], "missing": []}
         page = with_media_table(with_gpu_tables("# P\n\ntext\n", PRINTED, "one machine"), media, "measured so")
         again = with_net_table(page, self.result(0.9, 1), "measured so")
         self.assertLess(again.index(MEDIA_END), again.index(NET_BEGIN))
