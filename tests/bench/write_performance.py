@@ -161,13 +161,13 @@ MEDIA_BEGIN, MEDIA_END = "<!-- media begin -->", "<!-- media end -->"
 MEDIA_EXPLANATION = """\
 ## Video beside ffmpeg and GStreamer
 
-The same film, 1920×1080 in H.264 of about 20 Mbit/s, by the same libraries of codecs with the same settings; all write
-fragmented MP4. `decode` is `video.file ! null.sink` beside `ffmpeg -i FILM -f null -`, `encode` is `video.file !
-video.writer`: rates are pictures a second while pictures come, without the start of the process. `bytes`, `psnr` and
-`ssim` are those of the encoded film, at equal key frames. All else is of whole processes: `transcode` decodes, resizes to
-720p, writes a text and encodes, `wall` puts sixteen films into a grid of 1080p and encodes, `start` is the first picture.
-All scale by two samples each way (`flags=bilinear` of ffmpeg, which widens its
-filter where it makes smaller). `processors` is their time in all. In turns; a ratio is made within each round.
+The same film, 1920×1080 in H.264 of about 20 Mbit/s, by the same libraries of codecs with the same settings; all
+write fragmented MP4. `decode` is `video.file ! null.sink` beside `ffmpeg -i FILM -f null -`, `encode` is `video.file
+! video.writer`: rates are pictures a second while pictures come, without the start of the process. `bytes`, `psnr`
+and `ssim` are those of the encoded film, at equal key frames. All else is of whole processes: `transcode` decodes,
+resizes to 720p, writes a text and encodes, `wall` puts sixteen films into a grid of 1080p and encodes, `start` is the
+first picture. All scale by two samples each way (`flags=bilinear` of ffmpeg, which widens its filter where it makes
+smaller). `processors` is their time in all. In turns; a ratio is made within each round.
 """
 # Marks, likewise.
 MARKS_BEGIN, MARKS_END = "<!-- marks begin -->", "<!-- marks end -->"

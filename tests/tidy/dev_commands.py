@@ -28,7 +28,7 @@ SHORT = {
     "bench --peers": (["bench", "--peers", "--rounds", "1"], "times_ours"),
     "bench --peers marks": (["bench", "--peers", "marks", "--rounds", "1"], "times_the_faster"),
     "bench --peers codebook": (["bench", "--peers", "codebook", "--installed", "--rounds", "1"], "of_one_thread"),
-    "bench --peers media": (["bench", "--peers", "media", "--rounds", "1"], "of_ffmpegs"),
+    "bench --peers media": (["bench", "--peers", "media", "--rounds", "1", "--only", "rates", "start"], "of_ffmpegs"),
     "bench --peers net": (["bench", "--peers", "net", "--installed", "--rounds", "1"], "of_socket_crc"),
     "bench --viewer": (["bench", "--viewer", "--turns", "1", "--seconds", "1", "--minutes", "0.1"], "of_bare"),
     "stress": "the test of this name runs a short form of it",
