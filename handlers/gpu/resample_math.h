@@ -15,9 +15,9 @@ namespace millrace::handlers::gpu {
 
 // One direction of a resize, for sides of 1 to 65536. All places are whole numbers in units of half a target pixel.
 //
-// Chroma of half the size. Its samples are the picture's pixels halved and rounded up, and each lies in the middle of
-// its pixels. So an odd picture's last sample reaches beyond the picture, and the lengths that are scaled are those of
-// the picture: `from` and `to`.
+// A chroma plane of half the size has one sample for each 2 × 2 pixels, in their middle; the number of samples is
+// rounded up. In a picture with an odd side the last sample reaches beyond the picture. So the scale is that of the
+// picture's lengths, `from` and `to`, and not that of the numbers of samples.
 struct ResizeAxis {
   ResizeAxis(uint32_t source_size, uint32_t target_size)
       : ResizeAxis(source_size, target_size, source_size, target_size) {}
@@ -27,7 +27,7 @@ struct ResizeAxis {
         from(from_length),
         to(to_length),
         by_twice_target(2 * uint64_t{to_length}) {}
-  // That of chroma, for a picture's sides.
+  // The axis of a chroma plane of half the size. The lengths are the picture's.
   static ResizeAxis of_halved(uint32_t from_length, uint32_t to_length) {
     return {from_length / 2 + from_length % 2, to_length / 2 + to_length % 2, from_length, to_length};
   }
@@ -76,7 +76,7 @@ MR_BOTH constexpr uint8_t blended_sample(uint16_t left, uint16_t right, uint16_t
   return static_cast<uint8_t>(sum >> 8);
 }
 
-// The same for ten bits at the top of sixteen, in units of 1/64 of their step. The six bits below are nothing.
+// The same for ten bits at the top of sixteen, in units of 1/64 of their step. The six bits below are ignored.
 inline constexpr uint16_t kTenBits = 0xFFC0;
 MR_BOTH constexpr uint16_t mixed_sample(uint16_t a, uint16_t b, uint16_t weight) {
   const auto first = static_cast<uint16_t>(-weight);

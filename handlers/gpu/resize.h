@@ -20,11 +20,12 @@ struct Resizing {
 };
 
 inline Resizing resizing_of(const DevicePicture& source, const DevicePicture& target, uint32_t plane = 0) {
-  const mr_image &from = source.image, &to = target.image;
-  const bool is_halved = plane > 0 && halves_chroma(static_cast<Pixel>(from.format));
-  return {source, target, plane,
-          is_halved ? ResizeAxis::of_halved(from.width, to.width) : ResizeAxis(from.width, to.width),
-          is_halved ? ResizeAxis::of_halved(from.height, to.height) : ResizeAxis(from.height, to.height)};
+  const auto pixel = static_cast<Pixel>(source.image.format);
+  const auto axis = [&](uint32_t from, uint32_t to) {
+    return ResizeAxis(plane_extent(pixel, from, plane), plane_extent(pixel, to, plane), from, to);
+  };
+  return {source, target, plane, axis(source.image.width, target.image.width),
+          axis(source.image.height, target.image.height)};
 }
 
 // The samples of a plane: one to four channels of 8 bits, or one or two of 16 with ten bits at the top.

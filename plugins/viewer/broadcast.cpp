@@ -123,8 +123,9 @@ void Broadcast::acknowledge(uint64_t page, const Ack& ack) {
         std::find_if(waiting.begin(), waiting.end(), [&](const Sent& sent) { return sent.seq == ack.seq; });
     if (acknowledged == waiting.end())
       throw Rubbish("the picture " + std::to_string(ack.seq) + " is acknowledged, and does not wait for that");
-    const Fate fate = acknowledged->is_still ? Fate::passed_over : ack.fate; // without its still a page has the picture
-    waiting.erase(waiting.begin(), acknowledged + 1);                        // it has read those before, too
+    // A still that fails is no failure: the page has the picture that it repeats.
+    const Fate fate = acknowledged->is_still ? Fate::passed_over : ack.fate;
+    waiting.erase(waiting.begin(), acknowledged + 1); // it has read those before, too
     if (fate == Fate::drawn) receiver.failures = 0;
     if (fate == Fate::failed) {
       receiver.stream->asks_key = true;

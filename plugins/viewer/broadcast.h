@@ -13,8 +13,8 @@
 // own, and comes back at a key frame once it keeps up again.
 //
 // Stills. A picture that stays is sent once more, as a JPEG of high quality with a colour for each pixel, to the pages
-// that decode JPEG and have acknowledged all that they got. What a person reads off a picture at rest is then the
-// picture, and what moves costs few bytes.
+// that decode JPEG and have acknowledged all that they got. So a person can read values off a picture at rest, and a
+// picture that moves costs few bytes.
 #pragma once
 
 #include <algorithm>

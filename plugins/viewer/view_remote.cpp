@@ -25,8 +25,8 @@ drawn yet, so that nobody sees an old one. Pictures that nobody had credit for a
 they are encoded, and counted: no_viewer, no_credit. A slow page loses pictures and holds up nobody.
 A picture that is like the one before is not sent again, but for its still.
 
-A picture that stays for the time `still` is sent once more in high quality, as a JPEG with a colour for
-each pixel, so that what is read off a picture at rest is the picture.
+A picture that stays for the time `still` is sent once more in high quality, as a JPEG with a
+colour for each pixel. So a person can read values off a picture at rest.
 
 Pictures go as H.264 where the browser decodes it, which it does for pages by https or from its own
 machine, else as JPEG. view.events of the same `view` gives what the person does.

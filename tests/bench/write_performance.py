@@ -164,10 +164,10 @@ MEDIA_EXPLANATION = """\
 The same film, 1920×1080 in H.264 of about 20 Mbit/s, by the same libraries of codecs with the same settings; all
 write fragmented MP4. `decode` is `video.file ! null.sink` beside `ffmpeg -i FILM -f null -`, `encode` is `video.file
 ! video.writer`: rates are pictures a second while pictures come, without the start of the process. `bytes`, `psnr`
-and `ssim` are those of the encoded film, at equal key frames. All else is of whole processes: `transcode` decodes,
-resizes to 720p, writes a text and encodes, `wall` puts sixteen films into a grid of 1080p and encodes, `start` is the
-first picture. All scale by two samples each way (`flags=bilinear` of ffmpeg, which widens its filter where it makes
-smaller). `processors` is their time in all. In turns; a ratio is made within each round.
+and `ssim` are those of the encoded film, at equal key frames. The other rows measure whole processes: `transcode`
+decodes, resizes to 720p, writes a text and encodes, `wall` puts sixteen films into a grid of 1080p and encodes,
+`start` is the first picture. All scale by two samples each way (`flags=bilinear` of ffmpeg, which widens its filter
+where it makes smaller). `processors` is their time in all. In turns; a ratio is made within each round.
 """
 # Marks, likewise.
 MARKS_BEGIN, MARKS_END = "<!-- marks begin -->", "<!-- marks end -->"
@@ -243,8 +243,9 @@ GPU_BEGIN, GPU_END = "<!-- gpu begin -->", "<!-- gpu end -->"
 GPU_EXPLANATION = """\
 ## On a GPU
 
-What each table is stands in `tests/cuda/bench.cpp`; under each title is how it was measured. `./dev gpu-bench` writes
-all of them, `./dev gpu-bench NAME…` some, and on a machine with several GPUs also `peers`.
+What each table is stands in `tests/cuda/bench.cpp`, for `viewer` in `tests/viewer/gpu_view.py`; under each title is how
+it was measured. `./dev gpu-bench` writes all of them, `./dev gpu-bench NAME…` some, and on a machine with several GPUs
+also `peers`.
 """
 CROSSOVER_PICTURE = "\n\n![frames a second by the size of the pictures](pictures/crossover.svg)"
 PAGE = pathlib.Path(os.environ.get("MILLRACE_PERFORMANCE_PAGE", ROOT / "docs" / "performance.md"))

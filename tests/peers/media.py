@@ -20,10 +20,10 @@ import json
 import os
 import pathlib
 import re
+import resource
 import shutil
 import subprocess
 import sys
-import tempfile
 import time
 
 from compare import priority, row, turned
@@ -75,19 +75,18 @@ def theirs(arguments, pictures):
 
 
 class Measured:
-    """A process that is over: what it took."""
+    """What a process took, once it is over."""
 
     def __init__(self, arguments):
-        begun = time.monotonic()
-        with tempfile.TemporaryFile("w+") as said:
-            child = subprocess.Popen([*map(str, arguments)], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=said)
-            _, status, usage = os.wait4(child.pid, 0)
-            child.returncode = os.waitstatus_to_exitcode(status)
-            self.wall_s = time.monotonic() - begun
-            if child.returncode:
-                said.seek(0)
-                sys.exit(f"{' '.join(map(str, arguments))}: {said.read().strip()[-2000:]}")
-        self.cpu_s = usage.ru_utime + usage.ru_stime
+        begun, before = time.monotonic(), processor_seconds()
+        call(arguments)
+        self.wall_s, self.cpu_s = time.monotonic() - begun, processor_seconds() - before
+
+
+def processor_seconds():
+    """Of all processes that have been waited for."""
+    usage = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return usage.ru_utime + usage.ru_stime
 
 
 def x264(threads):

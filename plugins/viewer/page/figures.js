@@ -43,7 +43,7 @@ export class Figures {
 
   done(picture) {
     ++this.drawn;
-    if (picture.isStill) { // its times are those of a picture that waits
+    if (picture.isStill) { // the time since it came is mostly the rest
       ++this.stills;
       this.forget(picture.answers);
       return;

@@ -87,9 +87,7 @@ socket.addEventListener('welcome', async ({detail}) => {
   holder = detail.control;
   input.begin();
   panel.begin(maySteer);
-  decoder?.end();
   decoder = new Decoder((picture, frame) => screen.show(picture, frame), (picture, fate) => fates.settle(picture, fate));
-  fates = new Fates(tellFate);
   screen.begin();
   showControl();
   sayWhyJpeg(detail);
