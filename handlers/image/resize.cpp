@@ -47,12 +47,10 @@ class Resize final : public Handler {
       throw std::invalid_argument("image.resize needs both width and height where pictures may change their size");
     target_width_ = width_ > 0 ? static_cast<uint32_t>(*width_) : in_shape(*height_, in.width, in.height);
     target_height_ = height_ > 0 ? static_cast<uint32_t>(*height_) : in_shape(*width_, in.height, in.width);
-    Format& out = formats.out(out_);
-    out.pixel_formats = in.pixel_formats;
+    Format& out = formats.out(out_); // like the input, except for its size
     out.width = target_width_;
     out.height = target_height_;
     out.size_kind = MR_DIM_FIXED;
-    take_over_meaning(in, out);
     keep_shape(in, out);
     source_width_ = in.width;
     source_height_ = in.height;
@@ -101,13 +99,10 @@ class Resize final : public Handler {
     return static_cast<uint32_t>(std::clamp<int64_t>(rounded, 1, kPictureSideMax));
   }
 
-  static Pixels resizable() {
-    return pixels(
-        {Pixel::gray8, Pixel::rgb8, Pixel::bgr8, Pixel::rgba8, Pixel::bgra8, Pixel::nv12, Pixel::i420, Pixel::p010});
-  }
-
-  Input<Image> video_{*this, "video", resizable()};
-  Output<Image> out_{*this, "video", resizable()};
+  Input<Image> video_{*this, "video",
+                      pixels({Pixel::gray8, Pixel::rgb8, Pixel::bgr8, Pixel::rgba8, Pixel::bgra8, Pixel::nv12,
+                              Pixel::i420, Pixel::p010})};
+  Output<Image> out_{*this, "video", like(video_)};
   Param<int64_t> width_{*this,      "width",   0, "0: in the shape of the input", range(0, kPictureSideMax),
                         unit("px"), says_width};
   Param<int64_t> height_{*this,      "height",   0, "0: in the shape of the input", range(0, kPictureSideMax),

@@ -71,6 +71,7 @@ class Extended {
 
   const graph::Graph& graph() const { return graph_ ? *graph_ : declared_; }
   const Facts& facts() const { return graph_ ? facts_ : declared_facts_; }
+  const std::map<std::string, std::string>& elsewhere() const { return elsewhere_; }
 
   // Adds a conversion between an output and those of its readers that want the same one.
   void insert(const Draft& draft, const Conversion& conversion) {
@@ -112,6 +113,7 @@ class Extended {
     answers_.push_back(std::move(answering.answers));
     graph_->edges.push_back(first);
     graph_->handlers.push_back(convert);
+    if (!conversion.elsewhere.empty()) elsewhere_[convert.name] = conversion.elsewhere;
   }
 
  private:
@@ -144,6 +146,7 @@ class Extended {
   std::optional<graph::Graph> graph_;
   Facts facts_;
   std::vector<std::unique_ptr<plugin::Answers>> answers_;
+  std::map<std::string, std::string> elsewhere_;
 };
 
 } // namespace
@@ -153,6 +156,7 @@ void settle_formats(const graph::Graph& graph, const Facts& facts, const Types& 
   Extended all(graph, facts, types);
   for (int round = 0; round < kConversionRoundsMax; ++round) {
     Draft draft{all.graph(), all.facts(), types, machine, options};
+    draft.elsewhere = all.elsewhere();
     draft.plan.name = graph.name;
     draft.plan.nodes = options.nodes;
     draft.plan.node = options.node;

@@ -172,6 +172,8 @@ void describe_conversions(Draft& draft) {
       if (shown.reason == wish) continue;
       shown.reason += (shown.reason.empty() ? "" : " and ") + wish;
     }
+    const auto elsewhere = draft.elsewhere.find(handler.declared->name);
+    if (elsewhere != draft.elsewhere.end()) shown.elsewhere = elsewhere->second;
     shown.predicted_us = static_cast<double>(plan.handlers[h].cost_ns) / 1000;
     shown.width = handler.outputs[0].width;
     shown.height = handler.outputs[0].height;

@@ -76,17 +76,22 @@ uint64_t bytes_read(const Plan& plan, uint32_t handler) {
   return bytes;
 }
 
+std::optional<Cost> measured_cost(const Machine& machine, const Measured& body, uint64_t bytes, uint32_t items) {
+  std::vector<const BodyCost*> known;
+  for (const BodyCost& one : machine.bodies)
+    if (one.type == body.type && one.settings == body.settings && one.items == items && one.domain == body.domain)
+      known.push_back(&one);
+  return between(known, static_cast<double>(bytes));
+}
+
 namespace {
 
 // As measured with so many items a call, at the handler's size.
 std::optional<Cost> measured_cost(const Draft& draft, const DraftHandler& handler, uint32_t domain, uint32_t items) {
-  std::vector<const BodyCost*> known;
-  const std::string settings = settings_of(*handler.declared);
-  for (const BodyCost& body : draft.machine.bodies)
-    if (body.type == handler.info->type && body.settings == settings && body.items == items &&
-        body.domain == draft.plan.domains[domain].name)
-      known.push_back(&body);
-  return between(known, static_cast<double>(bytes_read(handler)));
+  if (draft.machine.bodies.empty()) return std::nullopt;
+  return measured_cost(draft.machine,
+                       {handler.info->type, settings_of(*handler.declared), draft.plan.domains[domain].name},
+                       bytes_read(handler), items);
 }
 
 } // namespace

@@ -3,6 +3,8 @@
 
 #include <deque>
 #include <functional>
+#include <map>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -77,6 +79,7 @@ struct Conversion {
   std::string type;
   std::string wish; // part of its name: "rgb8", "upright", "square"
   std::vector<std::pair<std::string, std::string>> settings;
+  std::string elsewhere; // what another place would have cost, in words; empty: there is no other
 };
 
 struct Draft {
@@ -85,6 +88,8 @@ struct Draft {
   const Types& types;
   const Machine& machine;
   const Options& options;
+  // By the name of a conversion that was inserted: what another place would have cost.
+  std::map<std::string, std::string> elsewhere{};
   std::vector<graph::Clock> clocks{};     // as in the graph; one if it declares none
   std::vector<DraftHandler> handlers{};   // as in the graph
   std::vector<DraftEdge> edges{};         // as in the graph
@@ -185,6 +190,13 @@ struct Cost {
   bool sure = false;  // good enough for placement; else for cutting segments only
 };
 Cost cost_in(const Draft& draft, const DraftHandler& handler, uint32_t domain);
+
+// A body whose time may have been measured: its handler's type and settings (settings_of()), and the domain's name.
+struct Measured {
+  std::string type, settings, domain;
+};
+// The time of one call with so many items, when the inputs hold so many bytes.
+std::optional<Cost> measured_cost(const Machine& machine, const Measured& body, uint64_t bytes, uint32_t items);
 // The time of a handler of a group for so many items of a firing.
 double items_us(const Draft& draft, const DraftHandler& handler, uint32_t domain, uint32_t items);
 

@@ -58,6 +58,10 @@ inline std::string full_word(graph::Full full) {
 // "video.video → blur.video"
 inline std::string edge_words(const EdgePlan& edge) { return edge.from + " → " + edge.to; }
 
+inline std::string time_words(double us) {
+  return us >= 10'000 ? fmt::format("{:.1f} ms", us / 1000) : fmt::format("{:.0f} µs", us);
+}
+
 inline std::string bytes_words(uint64_t bytes) {
   constexpr const char* kUnits[] = {"B", "KiB", "MiB", "GiB", "TiB"};
   size_t unit = 0;

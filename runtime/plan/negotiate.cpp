@@ -1,7 +1,10 @@
 // Settles the format of each output and input in the order of the data. If two sides share no pixel format, it asks for
-// a conversion; pixels.cpp finds the formats that need the fewest conversions.
+// a conversion; pixels.cpp finds the formats whose conversions take the least time.
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <bit>
+#include <cmath>
 #include <map>
 
 #include "millrace/payload.h"
@@ -10,7 +13,9 @@
 #include "plan/check_formats.h"
 #include "plan/draft.h"
 #include "plan/facts.h"
+#include "plan/format_text.h"
 #include "plan/groups.h"
+#include "plan/machine.h"
 #include "plan/pixels.h"
 #include "plan/refusal.h"
 #include "plugin/answers.h"
@@ -37,11 +42,19 @@ std::string described_kind(uint32_t kind) {
   }
 }
 
-constexpr uint64_t kYcbcr = 1ull << MR_PIXEL_NV12 | 1ull << MR_PIXEL_I420 | 1ull << MR_PIXEL_P010;
 constexpr uint32_t kHdRows = 720; // untagged video with this many rows or more is taken for bt709
 // The words that parameters with MR_ROLE_TURN use, by MR_TURN_*.
 constexpr const char* kTurnNames[MR_TURN_COUNT] = {"",         "horizontal", "vertical",  "both",
                                                    "rotate90", "rotate270",  "transpose", "transverse"};
+
+// A conversion of which nothing is measured is taken to need this long for its call, and to read and write so many bits
+// in each nanosecond.
+constexpr uint64_t kConversionNs = 5000, kConvertedBitsPerNs = 32;
+
+uint64_t bits_per_pixel(uint32_t pixel) {
+  if (pixel == MR_PIXEL_P010) return 24;
+  return kYcbcr >> pixel & 1 ? 12 : 8 * bytes_per_pixel(static_cast<Pixel>(pixel));
+}
 
 constexpr const char* kNothingConverts = "there is no handler that converts what it carries";
 constexpr const char* kUpright = "upright"; // part of a conversion's name
@@ -66,13 +79,18 @@ class Negotiation {
     // Delayed edges come from handlers that are configured later: the second round sees what the first one found.
     const bool delayed = std::any_of(draft_.edges.begin(), draft_.edges.end(),
                                      [](const DraftEdge& edge) { return edge.declared->delay > 0; });
-    for (int round = 0; round < (delayed ? 2 : 1); ++round) {
+    // So is the size that a handler gives a picture, and the price of a conversion depends on it.
+    const auto is_done = [&] {
+      const bool has_prices = !conversions_.empty() || !draft_.machine.bodies.empty();
+      return round_ > 1 || (round_ == 1 && !delayed && !(resizes_ && has_prices));
+    };
+    for (; !is_done(); ++round_) {
       conversions_.clear();
       for (uint32_t h : draft_.order) {
         for (uint32_t e : draft_.handlers[h].input_edge)
-          if (e != kNone && (round > 0 || draft_.edges[e].declared->delay == 0)) accept(e);
+          if (e != kNone && (round_ > 0 || draft_.edges[e].declared->delay == 0)) accept(e);
         for (uint32_t e : draft_.handlers[h].more_edges)
-          if (round > 0 || draft_.edges[e].declared->delay == 0) accept_more(e);
+          if (round_ > 0 || draft_.edges[e].declared->delay == 0) accept_more(e);
         configure(h);
       }
     }
@@ -81,22 +99,27 @@ class Negotiation {
     const bool turns = std::any_of(conversions_.begin(), conversions_.end(),
                                    [](const auto& one) { return one.first.wish == kUpright; });
     for (const auto& [key, edges] : conversions_)
-      if (!turns || key.wish == kUpright) wanted.push_back({edges, key.type, key.wish, key.settings});
+      if (!turns || key.wish == kUpright)
+        wanted.push_back({edges, key.type, key.wish, key.settings, elsewhere_[{key.source, key.output}]});
     return wanted;
   }
 
  private:
+  using Settings = std::vector<std::pair<std::string, std::string>>; // parameters
+  using Output = std::pair<uint32_t, uint32_t>;                      // handler and flat output
+
   // A conversion after an output: edges that want the same share it.
   struct Wanted {
     uint32_t source, output;
     std::string type, wish;
-    std::vector<std::pair<std::string, std::string>> settings; // parameters
+    Settings settings;
     friend auto operator<=>(const Wanted&, const Wanted&) = default;
   };
 
   // The choice for an edge: its reader gets the format `gets` if the output has the format `gives`.
   struct Settled {
     uint64_t gives = 0, gets = 0;
+    uint32_t round = 0; // counts from 1
   };
 
   // Finds the types that convert, and the pixel formats that the one for pixels declares to read and make.
@@ -148,6 +171,11 @@ class Negotiation {
                             handler.declared->name + " (" + handler.info->type + ") refuses: ", *handler.declared,
                             *handler.answers));
     for (uint32_t o = 0; o < handler.output_count; ++o) {
+      const int32_t like = handler.info->ports[handler.output_port[o]].raw.like;
+      if (like >= 0 && handler.first[static_cast<uint32_t>(like)] < handler.inputs.size()) {
+        const mr_format& in = handler.inputs[handler.first[static_cast<uint32_t>(like)]];
+        resizes_ |= in.width != handler.outputs[o].width || in.height != handler.outputs[o].height;
+      }
       const std::string fault = format_fault(handler.outputs[o], handler.info->ports[handler.output_port[o]].raw);
       if (!fault.empty())
         throw Failure(Error{code::incompatible_formats,
@@ -162,8 +190,8 @@ class Negotiation {
   }
 
   // Sets the converter's parameter with this role, if it has one.
-  static void set(Wanted& conversion, const plugin::HandlerInfo& converter, uint32_t role, std::string text) {
-    if (const auto* param = converter.find_role(role)) conversion.settings.emplace_back(param->name, std::move(text));
+  static void set(Settings& settings, const plugin::HandlerInfo& converter, uint32_t role, std::string text) {
+    if (const auto* param = converter.find_role(role)) settings.emplace_back(param->name, std::move(text));
   }
 
   // A picture on its side is turned upright once, for all readers.
@@ -175,9 +203,17 @@ class Negotiation {
       if (reader.declared->inserted && reader.info->converts(MR_ROLE_TURN)) continue;
       if (!turn_) refuse(draft_.edges[e], kNothingConverts, "a picture on its side", "one that is upright", "");
       Wanted conversion{h, output, turn_->type, kUpright, {}};
-      set(conversion, *turn_, MR_ROLE_TURN, kTurnNames[format.turn]);
+      set(conversion.settings, *turn_, MR_ROLE_TURN, kTurnNames[format.turn]);
       conversions_[std::move(conversion)].push_back(e);
     }
+  }
+
+  static std::string_view name_of_pixel(uint64_t bit) { return kPixelNames[static_cast<size_t>(std::countr_zero(bit))]; }
+
+  static uint64_t bytes_as(mr_format picture, uint32_t pixel) {
+    picture.pixel_formats = 1ull << pixel;
+    const uint64_t bytes = capacity_of(picture);
+    return bytes == UINT64_MAX ? 0 : bytes;
   }
 
   // Asks for the size that keeps the picture's shape with square pixels; no side is made smaller.
@@ -188,28 +224,41 @@ class Negotiation {
     const uint64_t height = num > den ? gives.height : (gives.height * den + num / 2) / num;
     if (!scale_) refuse(edge, kNothingConverts, "pixels that are not square", "square ones", "");
     Wanted conversion{edge.source, edge.source_output, scale_->type, "square", {}};
-    set(conversion, *scale_, MR_ROLE_WIDTH, std::to_string(width));
-    set(conversion, *scale_, MR_ROLE_HEIGHT, std::to_string(height));
+    set(conversion.settings, *scale_, MR_ROLE_WIDTH, std::to_string(width));
+    set(conversion.settings, *scale_, MR_ROLE_HEIGHT, std::to_string(height));
     conversions_[std::move(conversion)].push_back(e);
   }
 
-  // Asks for a conversion to a pixel format. Between YCbCr formats the numbers keep their meaning. Numbers that are
-  // made from RGB get the matrix that players take for a picture of this size.
+  // A picture after its conversion. Between YCbCr formats the numbers keep their meaning. Numbers that are made from RGB
+  // get the matrix that players take for a picture of this size.
+  static mr_format converted(mr_format picture, uint64_t wanted) {
+    const bool keeps = picture.pixel_formats & kYcbcr;
+    picture.pixel_formats = wanted;
+    const bool is_ycbcr = wanted & kYcbcr;
+    if (!is_ycbcr) picture.color = MR_COLOR_SRGB;
+    if (is_ycbcr && !keeps) picture.color = picture.height >= kHdRows ? MR_COLOR_BT709 : MR_COLOR_BT601;
+    if (!is_ycbcr || !keeps || picture.range != MR_RANGE_FULL)
+      picture.range = is_ycbcr ? MR_RANGE_LIMITED : MR_RANGE_FULL;
+    return picture;
+  }
+
+  // The parameters of a conversion to a pixel format.
+  Settings settings_for(const mr_format& gives, uint64_t wanted) const {
+    Settings settings;
+    set(settings, *convert_, MR_ROLE_PIXELS, std::string(name_of_pixel(wanted)));
+    if (!(wanted & kYcbcr)) return settings;
+    const mr_format made = converted(gives, wanted);
+    if (made.color == MR_COLOR_BT709 || made.color == MR_COLOR_BT2020)
+      set(settings, *convert_, MR_ROLE_MATRIX, made.color == MR_COLOR_BT709 ? "bt709" : "bt2020");
+    if (made.range == MR_RANGE_FULL) set(settings, *convert_, MR_ROLE_RANGE, "full");
+    return settings;
+  }
+
   void ask_for_pixels(uint32_t e, const mr_format& gives, uint64_t wanted) {
     const DraftEdge& edge = draft_.edges[e];
-    const std::string to(kPixelNames[static_cast<size_t>(std::countr_zero(wanted))]);
-    Wanted conversion{edge.source, edge.source_output, convert_->type, to, {}};
-    set(conversion, *convert_, MR_ROLE_PIXELS, to);
-    if (wanted & kYcbcr) {
-      const bool keeps = gives.pixel_formats & kYcbcr;
-      const uint32_t color = keeps                     ? gives.color
-                             : gives.height >= kHdRows ? uint32_t{MR_COLOR_BT709}
-                                                       : uint32_t{MR_COLOR_BT601};
-      if (color == MR_COLOR_BT709 || color == MR_COLOR_BT2020)
-        set(conversion, *convert_, MR_ROLE_MATRIX, color == MR_COLOR_BT709 ? "bt709" : "bt2020");
-      if (keeps && gives.range == MR_RANGE_FULL) set(conversion, *convert_, MR_ROLE_RANGE, "full");
-    }
-    conversions_[std::move(conversion)].push_back(e);
+    conversions_[{edge.source, edge.source_output, convert_->type, std::string(name_of_pixel(wanted)),
+                  settings_for(gives, wanted)}]
+        .push_back(e);
   }
 
   // Chooses the format of an output and of all readers that it reaches by `like`, unless the output that this one is
@@ -218,44 +267,106 @@ class Negotiation {
     mr_format& format = draft_.handlers[h].outputs[output];
     if (format.kind != MR_KIND_IMAGE) return;
     const std::vector<uint32_t>& readers = readers_[h][output];
-    const auto is_settled = [&](uint32_t e) { return settled_[e].gives == format.pixel_formats; };
+    const auto is_settled = [&](uint32_t e) {
+      return settled_[e].gives == format.pixel_formats && settled_[e].round == round_ + 1;
+    };
     if (std::popcount(format.pixel_formats) == 1 && std::all_of(readers.begin(), readers.end(), is_settled)) return;
     PixelTree tree;
     tree.choices = format.pixel_formats ? format.pixel_formats & kAllPixels : kAllPixels;
     if (tree.choices == 0) return; // no known format, so no known size: check_settled() refuses it
     tree.reads = reads_;
     tree.makes = makes_;
-    for (uint32_t pixel = 1; pixel < MR_PIXEL_COUNT; ++pixel) {
-      mr_format picture = format;
-      picture.pixel_formats = 1ull << pixel;
-      const uint64_t bytes = capacity_of(picture);
-      tree.bytes[pixel] = bytes == UINT64_MAX ? 0 : bytes;
-    }
-    const std::vector<uint32_t> edges = grow(tree, h, output);
+    std::vector<Output> outputs;
+    const std::vector<uint32_t> edges = grow(tree, outputs, h, output);
     std::vector<uint32_t> seen;
     for (const uint32_t e : readers) tree.colours += colours_at_ends(e, seen);
     const PixelChoice choice = choose_pixels(tree);
     format.pixel_formats = 1ull << choice.format;
+    tell_elsewhere(tree, outputs, choice);
     std::vector<uint64_t> gives(tree.outputs.size(), format.pixel_formats);
     for (size_t o = 0; o < tree.outputs.size(); ++o) {
       for (const uint32_t r : tree.outputs[o]) {
-        settled_[edges[r]] = {gives[o], 1ull << choice.gets[r]};
+        settled_[edges[r]] = {gives[o], 1ull << choice.gets[r], round_ + 1};
         for (const uint32_t next : tree.readers[r].passes_to) gives[next] = settled_[edges[r]].gets;
       }
     }
   }
 
-  // Adds all that an output reaches by `like` to `tree`. Returns the edge of each of the tree's readers.
-  std::vector<uint32_t> grow(PixelTree& tree, uint32_t h, uint32_t output) const {
+  // Says what the conversions of a tree would cost if none stood after the output that has one now.
+  void tell_elsewhere(PixelTree tree, const std::vector<Output>& outputs, const PixelChoice& choice) {
+    tree.choices = 1ull << choice.format;
+    for (const uint32_t here : choice.converted) {
+      std::string& words = elsewhere_[outputs[here]];
+      words.clear();
+      const PixelChoice other = choose_pixels(tree, here);
+      if (other.impossible > choice.impossible || other.lost > choice.lost) continue;
+      std::string places;
+      for (const uint32_t there : other.converted)
+        places +=
+            (places.empty() ? "" : " and ") + draft_.port_name(outputs[there].first, false, outputs[there].second);
+      words = fmt::format("about {} a tick here, {} after {}", time_words(static_cast<double>(choice.ns) / 1000),
+                          time_words(static_cast<double>(other.ns) / 1000), places);
+    }
+  }
+
+  // As measured on the host, else by the bytes that it reads and writes.
+  uint64_t conversion_time_ns(mr_format picture, uint32_t from, uint32_t to) const {
+    const uint64_t pixels = uint64_t{picture.width} * picture.height;
+    const uint64_t guessed = kConversionNs + pixels * (bits_per_pixel(from) + bits_per_pixel(to)) / kConvertedBitsPerNs;
+    if (!convert_ || draft_.machine.bodies.empty()) return guessed;
+    picture.pixel_formats = 1ull << from;
+    graph::Handler conversion;
+    for (const auto& [name, text] : settings_for(picture, 1ull << to)) conversion.params.push_back({name, text, {}, {}});
+    return measured_ns(convert_->type, conversion, bytes_as(picture, from)).value_or(guessed);
+  }
+
+  std::optional<uint64_t> measured_ns(const std::string& type, const graph::Handler& declared, uint64_t bytes) const {
+    const auto cost =
+        measured_cost(draft_.machine, {type, settings_of(declared), draft_.machine.domains[0].name}, bytes, 1);
+    if (!cost) return std::nullopt;
+    return static_cast<uint64_t>(std::llround(cost->us * 1000));
+  }
+
+  // The time of a call of an edge's reader, by the format that it gets: as measured on the host, if this is its only
+  // input. A conversion that was inserted in an earlier round has the price that it had then.
+  ByPixel own_times_ns(const DraftEdge& edge, const mr_format& picture) const {
+    const DraftHandler& reader = draft_.handlers[edge.target];
+    ByPixel times{};
+    if (reader.declared->inserted && reader.info->converts(MR_ROLE_PIXELS)) {
+      const std::string& role = reader.info->find_role(MR_ROLE_PIXELS)->name;
+      const auto& params = reader.declared->params;
+      const auto named = std::find_if(params.begin(), params.end(), [&](const auto& one) { return one.name == role; });
+      const auto found = std::find(std::begin(kPixelNames), std::end(kPixelNames), named->text);
+      const auto to = static_cast<uint32_t>(found - std::begin(kPixelNames));
+      for (uint32_t from = 1; from < MR_PIXEL_COUNT; ++from) times[from] = conversion_time_ns(picture, from, to);
+    } else if (reader.input_count == 1 && !draft_.machine.bodies.empty()) {
+      for (uint32_t from = 1; from < MR_PIXEL_COUNT; ++from)
+        times[from] = measured_ns(reader.info->type, *reader.declared, bytes_as(picture, from)).value_or(0);
+    }
+    return times;
+  }
+
+  // Adds all that an output reaches by `like` to `tree` and `outputs`. Returns the edge of each of the tree's readers.
+  std::vector<uint32_t> grow(PixelTree& tree, std::vector<Output>& outputs, uint32_t h, uint32_t output) const {
     std::vector<uint32_t> edges;
-    std::vector<std::pair<uint32_t, uint32_t>> outputs{{h, output}}; // handler and flat output
+    outputs = {{h, output}};
     for (uint32_t at = 0; at < outputs.size(); ++at) {
       tree.outputs.emplace_back();
+      // In the first round the handlers downstream have not said their sizes.
+      const auto& known = draft_.handlers[outputs[at].first].outputs;
+      mr_format picture = known.empty() ? draft_.handlers[h].outputs[output] : known[outputs[at].second];
+      ByPixel& bytes = tree.bytes.emplace_back();
+      for (uint32_t pixel = 1; pixel < MR_PIXEL_COUNT; ++pixel) bytes[pixel] = bytes_as(picture, pixel);
+      auto& conversion_ns = tree.conversion_ns.emplace_back();
+      for (uint32_t from = 1; from < MR_PIXEL_COUNT; ++from)
+        for (uint32_t to = 1; to < MR_PIXEL_COUNT; ++to)
+          conversion_ns[from][to] = conversion_time_ns(picture, from, to);
       for (const uint32_t e : readers_[outputs[at].first][outputs[at].second]) {
         const DraftEdge& edge = draft_.edges[e];
-        PixelTree::Reader reader{takes(edge), !edge.declared->forbid_convert, {}};
+        const bool may_convert = !edge.declared->forbid_convert && !draft_.handlers[edge.target].declared->inserted;
+        PixelTree::Reader reader{takes(edge), may_convert, {}, own_times_ns(edge, picture)};
         for (const uint32_t o : outputs_like(edge)) {
-          const std::pair next{edge.target, o};
+          const Output next{edge.target, o};
           if (std::find(outputs.begin(), outputs.end(), next) != outputs.end()) continue; // by a delay, to itself
           reader.passes_to.push_back(static_cast<uint32_t>(outputs.size()));
           outputs.push_back(next);
@@ -319,7 +430,11 @@ class Negotiation {
       gets.pixel_formats = first_made_for(edge, gives.pixel_formats);
     if (port.raw.accepts.kind == MR_KIND_IMAGE && !(takes(edge) & gets.pixel_formats) && gets.pixel_formats)
       refuse_pixels(edge, gives.pixel_formats);
-    if (gets.pixel_formats != gives.pixel_formats) return ask_for_pixels(e, gives, gets.pixel_formats);
+    if (gets.pixel_formats != gives.pixel_formats) {
+      ask_for_pixels(e, gives, gets.pixel_formats);
+      gets = converted(gives, gets.pixel_formats);
+      return;
+    }
     if ((port.raw.flags & MR_PORT_SQUARE) && gives.aspect_num != gives.aspect_den && gives.aspect_den > 0)
       ask_for_square(e, gives);
   }
@@ -389,6 +504,9 @@ class Negotiation {
   const plugin::HandlerInfo *convert_ = nullptr, *turn_ = nullptr, *scale_ = nullptr;
   uint64_t reads_ = 0, makes_ = 0;                    // pixel formats, by convert_
   std::map<Wanted, std::vector<size_t>> conversions_; // the edges that each serves
+  std::map<Output, std::string> elsewhere_;           // by the output that is converted: what another place costs
+  uint32_t round_ = 0;
+  bool resizes_ = false; // an output is like an input, but of another size
 };
 
 } // namespace

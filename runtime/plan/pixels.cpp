@@ -15,6 +15,8 @@ struct Badness {
   uint32_t impossible = 0;
   uint32_t lost = 0; // readers that would take colours, if a conversion or the root's format makes the picture gray
   uint32_t conversions = 0;
+  uint32_t halved = 0; // conversions to a colour for each pixel after one to a colour for 2 × 2
+  uint64_t ns = 0;
   uint32_t early = 0; // readers that get a converted picture and would have taken it as it was
   uint32_t rank = 0;  // how far the converted formats are from what their readers name first
   uint64_t bytes = 0; // compared at the root alone: fewer bytes are no reason to convert
@@ -22,35 +24,56 @@ struct Badness {
   Badness& operator+=(const Badness& other) {
     impossible += other.impossible;
     lost += other.lost;
+    halved += other.halved;
+    ns += other.ns;
     conversions += other.conversions;
     early += other.early;
     rank += other.rank;
     bytes += other.bytes;
     return *this;
   }
+  // Among formats of the root.
+  bool is_better(const Badness& other) const {
+    return std::tie(impossible, lost, conversions, halved, ns, bytes) <
+           std::tie(other.impossible, other.lost, other.conversions, other.halved, other.ns, other.bytes);
+  }
   friend bool operator<(const Badness& a, const Badness& b) {
-    return std::tie(a.impossible, a.lost, a.conversions, a.early, a.rank) <
-           std::tie(b.impossible, b.lost, b.conversions, b.early, b.rank);
+    return std::tie(a.impossible, a.lost, a.conversions, a.halved, a.ns, a.early, a.rank) <
+           std::tie(b.impossible, b.lost, b.conversions, b.halved, b.ns, b.early, b.rank);
   }
 };
 
 class Chooser {
  public:
-  explicit Chooser(const PixelTree& tree) : tree_(tree), best_(tree.outputs.size()) {}
-
-  PixelChoice run() {
+  // Chooses among roots that have a colour for each pixel, or among those that have one for 2 × 2.
+  Chooser(const PixelTree& tree, uint32_t spared, bool is_whole)
+      : tree_(tree), spared_(spared), is_whole_(is_whole), best_(tree.outputs.size()) {
     for (uint32_t o = static_cast<uint32_t>(tree_.outputs.size()); o-- > 0;)
       for (uint32_t format = 1; format < MR_PIXEL_COUNT; ++format) best_[o][format] = best_of(o, format);
-    PixelChoice choice;
-    choice.gets.resize(tree_.readers.size());
-    if (tree_.choices & ~bit(MR_PIXEL_GRAY8)) best_[0][MR_PIXEL_GRAY8].cost.lost = tree_.colours;
-    choice.format = lowest(tree_.choices);
-    for (uint32_t format = choice.format; format < MR_PIXEL_COUNT; ++format)
-      if ((tree_.choices & bit(format)) && is_better(best_[0][format].cost, best_[0][choice.format].cost))
-        choice.format = format;
-    choice.conversions = best_[0][choice.format].cost.conversions;
-    choice.impossible = best_[0][choice.format].cost.impossible;
-    tell(choice);
+    if (tree.choices & ~bit(MR_PIXEL_GRAY8)) best_[0][MR_PIXEL_GRAY8].cost.lost = tree.colours;
+    for (uint64_t left = tree.choices & (is_whole ? ~kYcbcr : kYcbcr); left != 0; left &= left - 1)
+      if (format_ == 0 || best_[0][lowest(left)].cost.is_better(best_[0][format_].cost)) format_ = lowest(left);
+  }
+
+  // A choice without a format is the worst.
+  bool is_better(const Chooser& other) const {
+    if (format_ == 0 || other.format_ == 0) return other.format_ == 0;
+    return best_[0][format_].cost.is_better(other.best_[0][other.format_].cost);
+  }
+
+  PixelChoice choice() const {
+    const Badness& cost = best_[0][format_].cost;
+    PixelChoice choice{format_, std::vector<uint32_t>(tree_.readers.size()), {}, cost.impossible, cost.lost + cost.halved,
+                       cost.ns};
+    std::vector<uint32_t> formats(tree_.outputs.size());
+    formats[0] = format_;
+    for (uint32_t o = 0; o < tree_.outputs.size(); ++o) {
+      if (best_[o][formats[o]].made != 0) choice.converted.push_back(o);
+      for (const uint32_t r : tree_.outputs[o]) {
+        choice.gets[r] = serve(tree_.readers[r], formats[o], best_[o][formats[o]].made).gets;
+        for (const uint32_t next : tree_.readers[r].passes_to) formats[next] = choice.gets[r];
+      }
+    }
     return choice;
   }
 
@@ -64,14 +87,10 @@ class Chooser {
     uint32_t gets = 0;
   };
 
-  static bool is_better(const Badness& a, const Badness& b) {
-    return std::tie(a.impossible, a.lost, a.conversions, a.bytes) <
-           std::tie(b.impossible, b.lost, b.conversions, b.bytes);
-  }
-
-  // The cost of everything downstream of a reader that gets this format.
+  // The cost of a reader that gets this format, and of everything downstream of it.
   Badness downstream(const PixelTree::Reader& reader, uint32_t format) const {
     Badness cost;
+    cost.ns = reader.own_ns[format];
     for (const uint32_t o : reader.passes_to) cost += best_[o][format].cost;
     return cost;
   }
@@ -104,44 +123,48 @@ class Chooser {
       if (tree_.readers[r].may_convert) useful |= tree_.readers[r].takes;
     useful &= tree_.reads & bit(format) ? tree_.makes & ~bit(format) : 0;
     Best best{cost_with(output, format, 0), 0};
+    if (output == spared_) return best;
     // Tries all sets of useful formats, each a bit pattern within `useful`.
     for (uint64_t made = useful & (~useful + 1); made != 0; made = (made - useful) & useful) {
-      if (best.cost.impossible == 0 && best.cost.lost == 0 &&
-          static_cast<uint32_t>(std::popcount(made)) > best.cost.conversions)
-        continue;
+      const bool is_served = best.cost.impossible == 0 && best.cost.lost == 0;
+      if (is_served && static_cast<uint32_t>(std::popcount(made)) > best.cost.conversions) continue;
       const Badness cost = cost_with(output, format, made);
       if (cost < best.cost) best = {cost, made};
     }
     return best;
   }
 
-  Badness cost_with(uint32_t output, uint32_t format, uint64_t made) const {
+  // The cost of an output's picture and of its conversions.
+  Badness making(uint32_t output, uint32_t format, uint64_t made) const {
     Badness cost;
     cost.conversions = static_cast<uint32_t>(std::popcount(made));
-    cost.bytes = tree_.bytes[format];
-    for (uint64_t left = made; left != 0; left &= left - 1) cost.bytes += tree_.bytes[lowest(left)];
+    cost.bytes = tree_.bytes[output][format];
+    for (uint64_t left = made; left != 0; left &= left - 1) {
+      cost.bytes += tree_.bytes[output][lowest(left)];
+      cost.ns += tree_.conversion_ns[output][format][lowest(left)];
+      cost.halved += is_whole_ && (bit(format) & kYcbcr) && !(bit(lowest(left)) & (kYcbcr | bit(MR_PIXEL_GRAY8)));
+    }
+    return cost;
+  }
+
+  Badness cost_with(uint32_t output, uint32_t format, uint64_t made) const {
+    Badness cost = making(output, format, made);
     for (const uint32_t r : tree_.outputs[output]) cost += serve(tree_.readers[r], format, made).cost;
     return cost;
   }
 
-  // Sets what each reader gets, from the root on.
-  void tell(PixelChoice& choice) const {
-    std::vector<uint32_t> formats(tree_.outputs.size());
-    formats[0] = choice.format;
-    for (uint32_t o = 0; o < tree_.outputs.size(); ++o) {
-      for (const uint32_t r : tree_.outputs[o]) {
-        choice.gets[r] = serve(tree_.readers[r], formats[o], best_[o][formats[o]].made).gets;
-        for (const uint32_t next : tree_.readers[r].passes_to) formats[next] = choice.gets[r];
-      }
-    }
-  }
-
   const PixelTree& tree_;
+  const uint32_t spared_;
+  const bool is_whole_;
+  uint32_t format_ = 0; // the root's
   std::vector<std::array<Best, MR_PIXEL_COUNT>> best_; // [output][format]
 };
 
 } // namespace
 
-PixelChoice choose_pixels(const PixelTree& tree) { return Chooser(tree).run(); }
+PixelChoice choose_pixels(const PixelTree& tree, uint32_t spared) {
+  const Chooser whole(tree, spared, true), halved(tree, spared, false);
+  return halved.is_better(whole) ? halved.choice() : whole.choice();
+}
 
 } // namespace millrace::plan

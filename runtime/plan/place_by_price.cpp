@@ -6,6 +6,7 @@
 #include <tuple>
 
 #include "plan/draft.h"
+#include "plan/format_text.h"
 #include "plan/machine.h"
 #include "plan/pace.h"
 #include "plan/placement.h"
@@ -19,10 +20,6 @@ namespace {
 // takes 10.8 µs, each of them 0.51. `crossover`, 64×36: a tick with one region between two copies takes 17.9 µs, some 4
 // of them in its body.
 constexpr double kGuessedRegionUs = 6.7, kGuessedCrossingUs = 3.6;
-
-std::string time_words(double us) {
-  return us >= 10'000 ? fmt::format("{:.1f} ms", us / 1000) : fmt::format("{:.0f} µs", us);
-}
 
 // A forbidden copy would need an infinite price, so both ends of its edge stay where the order of devices puts them.
 bool is_tied(const Draft& draft, uint32_t h) {

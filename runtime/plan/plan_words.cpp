@@ -271,7 +271,8 @@ std::string PlanWords::inserted_words(const InsertedPlan& inserted) const {
       inserted.predicted_us > 0 ? fmt::format("about {:.3g} µs", inserted.predicted_us) : "cost not known";
   return fmt::format("{}: {} {} → {} between {} and {}, because {}; on {}, {}×{}, {}", handler.name, handler.type,
                      inserted.from, inserted.to, inserted.source, reader_words(inserted), inserted.reason,
-                     plan_.domains[handler.domain].name, inserted.width, inserted.height, cost);
+                     plan_.domains[handler.domain].name, inserted.width, inserted.height, cost) +
+         (inserted.elsewhere.empty() ? "" : "; " + inserted.elsewhere);
 }
 
 } // namespace millrace::plan

@@ -71,15 +71,18 @@ ordered_json edges(const Plan& plan) {
 
 ordered_json inserted(const Plan& plan) {
   ordered_json json = ordered_json::array();
-  for (const InsertedPlan& inserted : plan.inserted)
-    json.push_back({{"handler", plan.handlers[inserted.handler].name},
-                    {"from", inserted.from},
-                    {"to", inserted.to},
-                    {"edge", inserted.source + " → " + reader_words(inserted)},
-                    {"domain", plan.domains[plan.handlers[inserted.handler].domain].name},
-                    {"reason", inserted.reason},
-                    {"predicted_us", inserted.predicted_us},
-                    {"bytes", inserted.bytes}});
+  for (const InsertedPlan& inserted : plan.inserted) {
+    ordered_json out = {{"handler", plan.handlers[inserted.handler].name},
+                        {"from", inserted.from},
+                        {"to", inserted.to},
+                        {"edge", inserted.source + " → " + reader_words(inserted)},
+                        {"domain", plan.domains[plan.handlers[inserted.handler].domain].name},
+                        {"reason", inserted.reason},
+                        {"predicted_us", inserted.predicted_us},
+                        {"bytes", inserted.bytes}};
+    if (!inserted.elsewhere.empty()) out["elsewhere"] = inserted.elsewhere;
+    json.push_back(std::move(out));
+  }
   return json;
 }
 

@@ -119,7 +119,8 @@ MR_FIELDS(HandlerPlan, name, type, written_as, stream, for_each, info, facts, st
 MR_FIELDS(EdgePlan, from, to, policy, delay, source_output, target_step, target_input, note)
 MR_FIELDS(TransferPlan, step, edges, route, bytes, predicted_us, one_by_one_us, guessed, reason)
 MR_FIELDS(AccessPlan, step, input, edge, domain, bytes, predicted_us, copy_us)
-MR_FIELDS(InsertedPlan, handler, declared, from, to, source, readers, reason, predicted_us, width, height, bytes)
+MR_FIELDS(InsertedPlan, handler, declared, from, to, source, readers, reason, elsewhere, predicted_us, width, height,
+          bytes)
 MR_FIELDS(Feed, channel, first, count)
 MR_FIELDS(Pace, kind, node, clock, stage, parent, gate, entry, level, feeds, way_ns, led_by, rows, window, room, gap,
           slots, sources, generated, ticks_max)
