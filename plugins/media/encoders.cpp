@@ -348,8 +348,22 @@ void refuse_preset(const AVCodec& encoder, const EncoderWish& wish) {
   if (!wish.preset.empty()) throw std::invalid_argument("the encoder " + std::string(encoder.name) + " has no presets");
 }
 
+// The distance of key frames if nobody asks for one. The newer codecs predict from picture to picture without drifting,
+// and their encoders set a key frame at each cut of a film by themselves.
+double usual_gop_seconds(AVCodecID codec) {
+  switch (codec) {
+    case AV_CODEC_ID_H264:
+    case AV_CODEC_ID_HEVC:
+    case AV_CODEC_ID_VP8:
+    case AV_CODEC_ID_VP9:
+    case AV_CODEC_ID_AV1: return 8;
+    default: return 2;
+  }
+}
+
 void set_up(AVCodecContext& codec, const AVCodec& encoder, const EncoderWish& wish, EncoderOptions& options) {
-  codec.gop_size = std::max(1, static_cast<int>(std::lround(wish.gop_seconds * pictures_a_second(codec.framerate))));
+  const double gop_seconds = wish.gop_seconds < 0 ? usual_gop_seconds(encoder.id) : wish.gop_seconds;
+  codec.gop_size = std::max(1, static_cast<int>(std::lround(gop_seconds * pictures_a_second(codec.framerate))));
   codec.thread_count = wish.threads;
   codec.bit_rate = wish.bitrate;
   if (is(encoder, {"libx264", "libx264rgb"})) return set_up_x264(codec, encoder, wish, options);

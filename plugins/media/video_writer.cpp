@@ -38,14 +38,16 @@ ones, an encoder's own name such as libx264rgb, or four letters such as MJPG. Th
 which plays everywhere, but vp9 in WebM and mpeg4 in AVI. `quality` is one scale for all codecs,
 from 0 to 100; 70 is x264's crf 23, and a difference of 15 is easily seen. `bitrate: 4M` fixes the
 size instead. `preset` is the encoder's word for speed against size; for x264 the default is
-veryfast. `gop` is the longest time between key frames, at which a player can begin. `pixels`
-chooses the encoded format, such as yuv444p. Without it the format of the input is kept: 8 or 10
-bits in YCbCr, RGB in codecs for it. Colours, range and the shape of pixels are tagged as in the
-input. Gray pictures stay gray in a codec that has gray, and colour never becomes gray unless
+veryfast. `gop` is the longest time between key frames, at which a player can begin. Without it,
+that is 8 s for h264, hevc, vp8, vp9 and av1 in a file, and 2 s at an address and for other codecs.
+A shorter one makes seeking quicker and the film larger; what a crash leaves does not depend on it.
+`pixels` chooses the encoded format, such as yuv444p. Without it the format of the input is kept: 8
+or 10 bits in YCbCr, RGB in codecs for it. Colours, range and the shape of pixels are tagged as in
+the input. Gray pictures stay gray in a codec that has gray, and colour never becomes gray unless
 `pixels: gray8` asks for it: such a codec takes any picture and writes its own nearest colour
 format, counted as pictures_converted if numbers change. JPEG has the matrix bt601 and full range
-only, so mjpeg converts pictures that have another. Transparency is kept if codec and container
-have it (in GIF a pixel is there or not); its loss is said.
+only, so mjpeg converts pictures that have another. Transparency is kept if codec and container have
+it (in GIF a pixel is there or not); its loss is said.
 
 For bit-exact work take ffv1 (in mkv, avi or mov: RGB, RGBA, gray, nv12, i420 and 10 bits), huffyuv
 (RGB and RGBA, quick), ffvhuff (as huffyuv, also i420, gray and 10 bits) or png (RGB, RGBA and
@@ -84,7 +86,7 @@ nothing is sent again. UDP is sent whether or not anything receives it.
     video.file path=media/vtest.avi ! video.writer path=out/copy.mp4
 )"[1];
 
-constexpr double kGopSecondsMax = 3600;
+constexpr double kGopSecondsMax = 3600, kStreamGopSeconds = 2;
 constexpr int64_t kThreadsMax = 256;
 
 class VideoWriter final : public Handler {
@@ -188,6 +190,8 @@ class VideoWriter final : public Handler {
     settings.container = container_of(*path_, *container_);
     settings.wish = {*codec_, *quality_, read_bitrate(*bitrate_), *preset_, *gop_, static_cast<int>(*threads_),
                      *pixels_};
+    // Who joins a stream waits for its next key frame.
+    if (settings.wish.gop_seconds < 0 && is_address(*path_)) settings.wish.gop_seconds = kStreamGopSeconds;
     settings.choice = choose_encoder(settings.container, settings.wish);
     if (!rate_->empty()) settings.rate = read_rate("rate", *rate_);
     settings.sound = *sound_;
@@ -216,7 +220,8 @@ class VideoWriter final : public Handler {
   Param<double> quality_{*this, "quality", 70.0, "from 0 to 100, on one scale for all codecs", range(0, 100)};
   Param<std::string> bitrate_{*this, "bitrate", "", "bits a second such as 4M or 500k; empty: by quality"};
   Param<std::string> preset_{*this, "preset", "", "the encoder's own word for speed against size"};
-  Param<double> gop_{*this, "gop", 2.0, "the longest time between key frames", range(0, kGopSecondsMax), seconds};
+  Param<double> gop_{
+      *this, "gop", -1.0, "the longest time between key frames; -1: as is usual", range(-1, kGopSecondsMax), seconds};
   Param<int64_t> threads_{*this, "threads", 0, "that the encoder may use; 0: as many as there are cores",
                           range(0, kThreadsMax)};
   Param<std::string> pixels_{*this, "pixels", "", "the format that is encoded, such as yuv444p; empty: as it comes"};

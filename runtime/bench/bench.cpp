@@ -165,7 +165,7 @@ constexpr Bench kBenches[] = {
     {"overlap", &bench_overlap}, {"trace", &bench_trace},       {"crossing", &bench_crossing},
     {"net", &bench_net},         {"model", &bench_model},       {"slices", &bench_slices},
     {"volume", &bench_volume},   {"batch", &bench_batch},       {"overhead", &bench_group_overhead},
-    {"wall", &bench_group_wall}, {"gpu", nullptr, &bench_gpu},  {"transfer", nullptr, &bench_transfer}};
+    {"wall", &bench_group_wall}, {"conversions", &bench_conversions}, {"gpu", nullptr, &bench_gpu},  {"transfer", nullptr, &bench_transfer}};
 
 // The devices to measure; if there are none, `why` gets the reason.
 std::vector<std::string> domains_of(const std::string& devices, std::string& why) {

@@ -80,6 +80,7 @@ std::vector<Row> bench_group_overhead();
 std::vector<Row> bench_group_wall();
 std::vector<Row> bench_fanout();
 std::vector<Row> bench_clock();
+std::vector<Row> bench_conversions();
 std::vector<Row> bench_counters();
 std::vector<Row> bench_crossing();
 std::vector<Row> bench_model();

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <filesystem>
 #include <functional>
+#include <sstream>
 #include <string>
 #include <vector>
 
@@ -571,6 +572,25 @@ TEST_CASE("key frames are as far apart as gop says") {
   const std::string keys =
       output_of("ffprobe -v error -skip_frame nokey -show_entries frame=pts_time -of csv=p=0 '" + path + "'");
   CHECK(std::count(keys.begin(), keys.end(), '\n') >= 4);
+}
+
+TEST_CASE("key frames of a film are 8 s apart unless somebody asks, and 2 s in a codec that drifts") {
+  const ScratchFolder folder;
+  for (const auto& [name, seconds] : {std::pair{"film.mp4", 8}, {"film.avi", 2}}) {
+    const std::string path = folder / name;
+    TableTest writer(handler_type("video.writer"), {{"path", path}});
+    write_film(writer, Pixel::i420, even_times(25 * 9));
+    const std::string told =
+        output_of("ffprobe -v error -skip_frame nokey -show_entries frame=pict_type -show_entries "
+                  "frame=best_effort_timestamp_time -of csv=p=0 '" + path + "' | cut -d, -f1");
+    CAPTURE(told);
+    std::istringstream lines(told);
+    std::vector<double> times;
+    for (double time; lines >> time;) times.push_back(time);
+    INFO(std::string(name));
+    REQUIRE(times.size() > 1);
+    CHECK(times[1] == doctest::Approx(seconds));
+  }
 }
 
 TEST_CASE("segments by time begin with a key frame at 0, play by themselves and make up the whole") {
