@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "device/device.h"
+#include "device/host_pages.h"
 #include "device/sim/access_guard.h"
 #include "exec/guard_bytes.h"
 #include "exec/run_options.h"
@@ -154,6 +155,9 @@ void make_memory(RunState& run) {
     }
   }
   make_empty_record(run);
+  const auto is_realtime = [](const plan::Clock& clock) { return clock.realtime(); };
+  const bool touches_early =
+      !run.is_virtual && std::any_of(planned.plan.clocks.begin(), planned.plan.clocks.end(), is_realtime);
   std::map<uint32_t, Pack> packs = packs_of(planned.plan);
   for (const plan::Ring& ring : planned.plan.rings) {
     std::byte*& free = next[ring.domain][ring.pinned];
@@ -176,6 +180,8 @@ void make_memory(RunState& run) {
     planned.rings.push_back(
         std::make_unique<memory::Ring>(ring_options, base, planned.plan.in_host_memory(ring.domain)));
     if (guard_bytes > 0) lay_guards(*planned.rings.back());
+    if (touches_early && planned.plan.in_host_memory(ring.domain) && !ring.lasting && ring.pack == plan::kNone)
+      device::touch_pages(base, static_cast<uint64_t>(free - base));
     const plan::Output& output = planned.plan.outputs[ring.output];
     if (ring_options.own_records)
       for (uint32_t b = 0; b < ring.length; ++b) *planned.rings.back()->block(b).record = plan::planned_value(output);

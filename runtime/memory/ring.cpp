@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <cstring>
-#include <new>
 #include <thread>
 
 #include "device/host_pages.h"
@@ -43,27 +42,24 @@ Ring::Ring(const RingOptions& options, std::byte* base, bool host_readable)
     block.record = options.own_records ? &records_[i] : block.value;
     block.data = reinterpret_cast<uint8_t*>(at + sizeof(mr_value));
     block.ring = this;
-    if (host_readable_) new (at) mr_value{};
   }
 }
 
-Ring::~Ring() {
-  for (uint32_t i = 0; i < length_; ++i) retire(blocks_[i]);
-}
+Ring::~Ring() { retire_all(); }
 
 Block& Ring::next_free() {
   // Lanes of a stateless handler take from one ring: the thread that moves the count from 0 gets the block. Threads
   // that take at the same time may pass by a block that becomes free after they looked at it, so they go round again.
   // There are always as many free blocks as takers, so in each round that fails another thread took or freed a block.
   constexpr uint32_t kRoundsMax = 1000;
-  // For a lasting value the first block that is free is taken, so that few of them ever have pages.
-  uint32_t at = lasting_ ? 0 : next_.load(std::memory_order_relaxed);
+  uint32_t at = length_ <= kSearchedMax ? 0 : next_.load(std::memory_order_relaxed);
   for (uint32_t round = 0; round < kRoundsMax; ++round) {
     if (round > 0) std::this_thread::yield();
     for (uint32_t tried = 1; tried <= length_; ++tried) {
       Block& block = blocks_[at];
       at = at + 1 == length_ ? 0 : at + 1;
       uint32_t free = 0;
+      if (block.holds.load(std::memory_order_relaxed) != free) continue;
       // Acquire: the last reader's release comes before we write.
       if (!block.holds.compare_exchange_strong(free, 1, std::memory_order_acquire, std::memory_order_relaxed)) continue;
       next_.store(at, std::memory_order_relaxed);

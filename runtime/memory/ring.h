@@ -14,6 +14,8 @@
 //  - take() never blocks and never fails; a ring without a free block is a planning bug and asserts.
 //  - The producers of an output take: one thread, or one a lane for different ordinals, or of a dynamic ring any thread
 //  that keeps to the count it was planned for. release() is legal from any thread.
+//  - Of the free blocks of a dynamic ring the first is taken, so that only as many blocks have pages as are held at one
+//  time (rings of more than 64 blocks take turns).
 //  - A generation counts how often a block was taken; (block, generation) names a buffer for ever.
 //  - Kept copies of a lasting value (semantics.md 3.7) are a static ring whose copy step chooses and counts by itself.
 //
@@ -24,6 +26,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <new>
 #include <vector>
 
 #include "millrace/abi.h"
@@ -90,6 +93,7 @@ class alignas(64) Ring {
   // once, for its slot.
   Block& take(uint64_t index) {
     Block& block = dynamic_ ? next_free() : blocks_[index % length_];
+    if (block.generation == 0) begin_value(block);
     if (block.foreign_release || has_object(block)) retire(block);
     ++block.generation;
     if (host_readable_) block.staged.store(Block::kNotStaged, std::memory_order_relaxed);
@@ -104,9 +108,15 @@ class alignas(64) Ring {
   uint32_t high_water() const { return high_water_; }
 
  private:
+  // A longer ring begins its search where it ended the last one.
+  static constexpr uint32_t kSearchedMax = 64;
   static constexpr uint32_t kCountMask = 63;
   Block& next_free();
   void count_held();
+  // A block's memory is first written when the block is first used: a page of the host costs its time only then.
+  void begin_value(Block& block) {
+    if (host_readable_) new (block.value) mr_value{};
+  }
   bool has_object(const Block& block) const {
     return host_readable_ && records_.empty() && block.value->header.kind == MR_KIND_OBJECT &&
            block.value->as.object.release; // objects do not come from devices
@@ -117,7 +127,8 @@ class alignas(64) Ring {
   // it has no readers any more.
   void retire(Block& block);
   void retire_all() {
-    for (uint32_t i = 0; i < length_; ++i) retire(blocks_[i]);
+    for (uint32_t i = 0; i < length_; ++i)
+      if (blocks_[i].generation > 0) retire(blocks_[i]);
   }
 
  private:
