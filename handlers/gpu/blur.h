@@ -3,10 +3,12 @@
 // and then sums along their rows.
 //
 // Rule. Weights and roundings are those of handlers/image/gaussian.h. Sums down the columns are whole numbers below
-// 2^24, so single precision holds them exactly and they equal the CPU's. Sums along the rows are rounded to 24 bits, so
-// a result differs from the CPU's by at most 1, and only at near-ties. An area of one colour keeps that colour.
+// 2^24, so single precision holds them exactly and they equal the CPU's; those of ten bits reach 2^25 and may lose their
+// last bit. Sums along the rows are rounded to 24 bits, so a result differs from the CPU's by at most 1, and only at
+// near-ties. An area of one colour keeps that colour.
 #pragma once
 
+#include "handlers/gpu/plane_samples.h"
 #include "handlers/gpu/samples.h"
 #include "handlers/image/gaussian.h"
 #include "handlers/image/planes.h"
@@ -40,11 +42,11 @@ struct PlaneBlur {
   BlurWeights weights;
 };
 
-// The tile width that lets the threads of a block share the columns evenly: each takes four bytes, once or twice.
+// The tile width that lets the threads of a block share the columns evenly: each takes four numbers, once or twice.
 inline uint32_t blur_tile_width(uint32_t radius, uint32_t channels) {
   const uint32_t beside = 2 * radius * channels + 4, round = 4 * kBlurThreads;
-  const uint32_t bytes = beside <= round / 2 ? round : 2 * round;
-  return (bytes - beside) / channels / 4 * 4;
+  const uint32_t numbers = beside <= round / 2 ? round : 2 * round;
+  return (numbers - beside) / channels / 4 * 4;
 }
 
 inline PlaneBlur plane_blur(const DevicePicture& source, const DevicePicture& target, uint32_t plane,
@@ -58,17 +60,21 @@ inline PlaneBlur plane_blur(const DevicePicture& source, const DevicePicture& ta
           to.stride,
           plane_extent(pixel, source.image.width, plane),
           to.rows,
-          blur_tile_width(weights.radius, sample_bytes(pixel, plane)),
+          blur_tile_width(weights.radius, sample_bytes(pixel, plane) / (pixel == Pixel::p010 ? 2 : 1)),
           weights};
 }
 
 // The layout of a block's shared memory.
 struct BlurMemory {
-  uint16_t* sums;  // [kBlurRows][pitch], 9.7 fixed point; the first sum belongs to byte blur_origin() of the row
+  uint16_t* sums;  // [kBlurRows][pitch], fixed point; the first sum belongs to number blur_origin() of the row
   float* weights;  // [2 radius + 1]
   uint32_t* lines; // [2 radius + kBlurRows]: the source rows that the tile is made of
   uint32_t pitch;
 };
+
+// The bits of the fraction that a sum keeps between the passes.
+template <class Of>
+inline constexpr int kBlurFraction = Of::kBits == 16 ? 5 : 7;
 
 // Sums per row: four more than a multiple of 64, so that eight bytes in each of eight rows lie in different banks.
 MR_BOTH inline uint32_t blur_pitch(uint32_t tile_width, uint32_t radius, uint32_t channels) {
@@ -83,7 +89,7 @@ MR_BOTH inline BlurMemory blur_memory(uint8_t* begin, uint32_t pitch, uint32_t r
   return {sums, weights, reinterpret_cast<uint32_t*>(weights + 2 * radius + 1), pitch};
 }
 
-// The byte of a row that the sums begin with: `radius` pixels left of the tile, rounded down to a multiple of four;
+// The number of a row that the sums begin with: `radius` pixels left of the tile, rounded down to a multiple of four;
 // negative left of the picture.
 template <uint32_t kChannels>
 MR_BOTH int32_t blur_origin(const PlaneBlur& blur, uint32_t left) {
@@ -101,13 +107,26 @@ MR_BOTH inline void blur_prepare(const PlaneBlur& blur, uint32_t top, uint32_t t
     memory.lines[i] = reflect101(int64_t{top} + i - radius, blur.height);
 }
 
-// Adds four bytes of source line k, from byte `at` on, to the rows first … last of the tile, which are the rows that
-// the line contributes to.
-MR_BOTH inline void add_line(const PlaneBlur& blur, uint32_t at, const BlurMemory& memory, uint32_t k, uint32_t first,
-                             uint32_t last, float (&down)[kBlurRows][4]) {
-  const uint32_t bytes = load_cut<4>(blur.source + memory.lines[k] * blur.source_stride + at);
-  const float a = static_cast<float>(bytes & 255), b = static_cast<float>(bytes >> 8 & 255);
-  const float c = static_cast<float>(bytes >> 16 & 255), d = static_cast<float>(bytes >> 24);
+struct FourNumbers {
+  float a, b, c, d;
+};
+template <class Of>
+MR_BOTH FourNumbers four_numbers(const uint8_t* row, uint32_t at) {
+  const auto number = [](uint32_t bits) { return static_cast<float>(bits); };
+  if constexpr (Of::kBits == 16) {
+    const uint32_t low = load_cut<4>(row + 2 * size_t{at}), high = load_cut<4>(row + 2 * size_t{at} + 4);
+    return {number(low >> 6 & 1023), number(low >> 22), number(high >> 6 & 1023), number(high >> 22)};
+  }
+  const uint32_t bytes = load_cut<4>(row + at);
+  return {number(bytes & 255), number(bytes >> 8 & 255), number(bytes >> 16 & 255), number(bytes >> 24)};
+}
+
+// Adds four numbers of source line k, from number `at` on, to the rows first … last of the tile, which are the rows
+// that the line contributes to.
+template <class Of>
+MR_BOTH void add_line(const PlaneBlur& blur, uint32_t at, const BlurMemory& memory, uint32_t k, uint32_t first,
+                      uint32_t last, float (&down)[kBlurRows][4]) {
+  const auto [a, b, c, d] = four_numbers<Of>(blur.source + memory.lines[k] * blur.source_stride, at);
   MR_UNROLL
   for (uint32_t row = 0; row < kBlurRows; ++row) {
     if (row < first || row > last) continue;
@@ -119,33 +138,35 @@ MR_BOTH inline void add_line(const PlaneBlur& blur, uint32_t at, const BlurMemor
   }
 }
 
-// Sums down the columns: four bytes for each row of the tile.
-MR_BOTH inline void blur_columns_at(const PlaneBlur& blur, uint32_t at, const BlurMemory& memory, uint16_t* sums) {
-  constexpr uint32_t kLast = kBlurRows - 1;
+// Sums down the columns: four numbers for each row of the tile.
+template <class Of>
+MR_BOTH void blur_columns_at(const PlaneBlur& blur, uint32_t at, const BlurMemory& memory, uint16_t* sums) {
+  constexpr uint32_t kLast = kBlurRows - 1, kDown = 15 - kBlurFraction<Of>;
   const uint32_t end = 2 * blur.weights.radius;
   float down[kBlurRows][4] = {};
   MR_UNROLL
-  for (uint32_t k = 0; k < kLast; ++k) add_line(blur, at, memory, k, 0, k, down);
-  for (uint32_t k = kLast; k <= end; ++k) add_line(blur, at, memory, k, 0, kLast, down);
+  for (uint32_t k = 0; k < kLast; ++k) add_line<Of>(blur, at, memory, k, 0, k, down);
+  for (uint32_t k = kLast; k <= end; ++k) add_line<Of>(blur, at, memory, k, 0, kLast, down);
   MR_UNROLL
-  for (uint32_t k = 1; k <= kLast; ++k) add_line(blur, at, memory, end + k, k, kLast, down);
+  for (uint32_t k = 1; k <= kLast; ++k) add_line<Of>(blur, at, memory, end + k, k, kLast, down);
   MR_UNROLL
   for (uint32_t row = 0; row < kBlurRows; ++row) {
     uint32_t rounded[4];
-    for (uint32_t i = 0; i < 4; ++i) rounded[i] = (static_cast<uint32_t>(down[row][i]) + 128) >> 8;
+    for (uint32_t i = 0; i < 4; ++i) rounded[i] = (static_cast<uint32_t>(down[row][i]) + (1u << kDown >> 1)) >> kDown;
     const Words<8> words = {{rounded[0] | rounded[1] << 16, rounded[2] | rounded[3] << 16}};
     store_words(reinterpret_cast<uint8_t*>(sums + row * memory.pitch), words);
   }
 }
 
-template <uint32_t kChannels>
+template <class Of>
 MR_BOTH void blur_columns(const PlaneBlur& blur, uint32_t left, uint32_t thread, const BlurMemory& memory) {
-  const int32_t origin = blur_origin<kChannels>(blur, left), bytes = static_cast<int32_t>(blur.width * kChannels);
+  constexpr uint32_t kChannels = Of::kChannels;
+  const int32_t origin = blur_origin<kChannels>(blur, left), numbers = static_cast<int32_t>(blur.width * kChannels);
   const auto end = static_cast<int32_t>((left + blur.tile_width + blur.weights.radius) * kChannels);
-  const int32_t stop = end < bytes ? end : bytes;
-  // 0 is a multiple of four too, so no group of four bytes begins left of the picture and ends in it.
+  const int32_t stop = end < numbers ? end : numbers;
+  // 0 is a multiple of four too, so no group of four numbers begins left of the picture and ends in it.
   for (int32_t at = origin + static_cast<int32_t>(4 * thread); at < stop; at += int32_t{4 * kBlurThreads})
-    if (at >= 0) blur_columns_at(blur, static_cast<uint32_t>(at), memory, memory.sums + (at - origin));
+    if (at >= 0) blur_columns_at<Of>(blur, static_cast<uint32_t>(at), memory, memory.sums + (at - origin));
 }
 
 // Fills in the sums outside the picture: each equals the sum of the pixel that it mirrors, which is in the tile or
@@ -190,8 +211,9 @@ MR_BOTH void add_pixel(const BlurMemory& memory, const uint16_t* sums, uint32_t 
 }
 
 // Sums along a row for four pixels, whose leftmost sample is at `sums`.
-template <uint32_t kChannels>
+template <class Of>
 MR_BOTH void blur_four(const BlurMemory& memory, uint32_t radius, const uint16_t* sums, uint32_t (&pixels)[4]) {
+  constexpr uint32_t kChannels = Of::kChannels, kDown = 15 + kBlurFraction<Of>, kUp = Of::kBits == 16 ? 6 : 0;
   float along[4][kChannels] = {};
   MR_UNROLL
   for (uint32_t k = 0; k < 3; ++k) add_pixel<kChannels>(memory, sums, k, 0, k, along);
@@ -202,12 +224,13 @@ MR_BOTH void blur_four(const BlurMemory& memory, uint32_t radius, const uint16_t
   for (uint32_t i = 0; i < 4; ++i) {
     pixels[i] = 0;
     for (uint32_t c = 0; c < kChannels; ++c)
-      pixels[i] |= static_cast<uint32_t>(along[i][c] * (1.0f / (1 << 22)) + 0.5f) << (8 * c);
+      pixels[i] |= Of::with(static_cast<uint32_t>(along[i][c] * (1.0f / (1u << kDown)) + 0.5f) << kUp, c);
   }
 }
 
-template <uint32_t kChannels>
+template <class Of>
 MR_BOTH void blur_rows(const PlaneBlur& blur, uint32_t left, uint32_t top, uint32_t thread, const BlurMemory& memory) {
+  constexpr uint32_t kChannels = Of::kChannels;
   const int32_t origin = blur_origin<kChannels>(blur, left);
   const uint32_t radius = blur.weights.radius, right = smaller(left + blur.tile_width, blur.width);
   // A warp takes four groups of four pixels in each of eight rows, which lie in different banks.
@@ -216,8 +239,8 @@ MR_BOTH void blur_rows(const PlaneBlur& blur, uint32_t left, uint32_t top, uint3
     if (x >= right || top + row >= blur.height) continue;
     const int32_t first = (static_cast<int32_t>(x) - static_cast<int32_t>(radius)) * int32_t{kChannels} - origin;
     uint32_t pixels[4];
-    blur_four<kChannels>(memory, radius, memory.sums + row * memory.pitch + first, pixels);
-    store_samples<kChannels>(blur.target + (top + row) * blur.target_stride, x, pixels, right - x);
+    blur_four<Of>(memory, radius, memory.sums + row * memory.pitch + first, pixels);
+    store_samples<Of::kBytes>(blur.target + (top + row) * blur.target_stride, x, pixels, right - x);
   }
 }
 

@@ -23,7 +23,7 @@ struct ImageKernels {
   const char* (*turn)(void* stream, Turn turn, const DevicePicture& source, const DevicePicture& target);
   // Copies the part of the target's size that begins at (x, y).
   const char* (*crop)(void* stream, const DevicePicture& source, uint32_t x, uint32_t y, const DevicePicture& target);
-  // `chroma_kernel` is for the chroma of nv12 and i420.
+  // `chroma_kernel` is for the chroma of nv12, i420 and p010.
   const char* (*blur)(void* stream, const DevicePicture& source, const DevicePicture& target,
                       const GaussianKernel& kernel, const GaussianKernel& chroma_kernel);
 };

@@ -10,6 +10,7 @@
 
 #include "handlers/gpu/both.h"
 #include "handlers/gpu/divider.h"
+#include "handlers/image/planes.h"
 
 namespace millrace::handlers::gpu {
 
@@ -77,7 +78,6 @@ MR_BOTH constexpr uint8_t blended_sample(uint16_t left, uint16_t right, uint16_t
 }
 
 // The same for ten bits at the top of sixteen, in units of 1/64 of their step. The six bits below are ignored.
-inline constexpr uint16_t kTenBits = 0xFFC0;
 MR_BOTH constexpr uint16_t mixed_sample(uint16_t a, uint16_t b, uint16_t weight) {
   const auto first = static_cast<uint16_t>(-weight);
   return static_cast<uint16_t>(((uint32_t{a} * first) >> 16) + ((uint32_t{b} * weight) >> 16));

@@ -1,8 +1,7 @@
 // image.resize on a GPU: a thread makes some pixels of the target. resample_math.h has the rules.
 #pragma once
 
-#include <type_traits>
-
+#include "handlers/gpu/plane_samples.h"
 #include "handlers/gpu/resample_math.h"
 #include "handlers/gpu/samples.h"
 #include "handlers/image/planes.h"
@@ -28,37 +27,16 @@ inline Resizing resizing_of(const DevicePicture& source, const DevicePicture& ta
           axis(source.image.height, target.image.height)};
 }
 
-// The samples of a plane: one to four channels of 8 bits, or one or two of 16 with ten bits at the top.
-template <uint32_t kChannelCount, uint32_t kBits>
-struct Samples {
-  static constexpr uint32_t kChannels = kChannelCount, kBytes = kChannels * kBits / 8;
-  using Number = std::conditional_t<kBits == 8, uint8_t, uint16_t>;
-
-  MR_BOTH static Number channel(uint32_t sample, uint32_t c) {
-    return static_cast<Number>((sample >> (kBits * c)) & (kBits == 16 ? kTenBits : 0xFF));
-  }
-  MR_BOTH static uint32_t with(uint32_t number, uint32_t c) { return number << (kBits * c); }
-  MR_BOTH static uint32_t blended(uint16_t left, uint16_t right, uint16_t weight) {
-    if constexpr (kBits == 16) return blended_sample16(left, right, weight);
-    return blended_sample(left, right, weight);
-  }
-  // Sums are never negative and at most a rounding error above 255.
-  MR_BOTH static uint32_t rounded(float sum) {
-    if constexpr (kBits == 16) return rounded_sample16(sum);
-    return smaller(static_cast<uint32_t>(sum + 0.5f), 255);
-  }
-};
-
-// Calls use(Samples<…>()) for those of a plane.
-template <class Use>
-void with_samples(Pixel pixel, uint32_t plane, const Use& use) {
-  const bool is_wide = pixel == Pixel::p010;
-  switch (sample_bytes(pixel, plane)) {
-    case 1: return use(Samples<1, 8>());
-    case 2: return is_wide ? use(Samples<1, 16>()) : use(Samples<2, 8>());
-    case 3: return use(Samples<3, 8>());
-    default: return is_wide ? use(Samples<2, 16>()) : use(Samples<4, 8>());
-  }
+template <class Of>
+MR_BOTH uint32_t blended(uint16_t left, uint16_t right, uint16_t weight) {
+  if constexpr (Of::kBits == 16) return blended_sample16(left, right, weight);
+  return blended_sample(left, right, weight);
+}
+// Sums are never negative and at most a rounding error above 255.
+template <class Of>
+MR_BOTH uint32_t rounded(float sum) {
+  if constexpr (Of::kBits == 16) return rounded_sample16(sum);
+  return smaller(static_cast<uint32_t>(sum + 0.5f), 255);
 }
 
 // The taps of a target column or row. A thread computes those of a column once, and uses them for all its rows.
@@ -85,7 +63,7 @@ MR_BOTH uint32_t resized_pixel(const Resizing& resizing, const BilinearTap& colu
   for (uint32_t i = 0; i < Of::kChannels; ++i) {
     const uint16_t left = mixed_sample(Of::channel(a, i), Of::channel(c, i), row.weight);
     const uint16_t right = mixed_sample(Of::channel(b, i), Of::channel(d, i), row.weight);
-    pixel |= Of::with(Of::blended(left, right, column.weight), i);
+    pixel |= Of::with(blended<Of>(left, right, column.weight), i);
   }
   return pixel;
 }
@@ -107,7 +85,7 @@ MR_BOTH uint32_t resized_pixel(const Resizing& resizing, const AreaTaps& columns
     for (uint32_t i = 0; i < Of::kChannels; ++i) sums[i] += down[i] * weight;
   }
   uint32_t pixel = 0;
-  for (uint32_t i = 0; i < Of::kChannels; ++i) pixel |= Of::with(Of::rounded(sums[i]), i);
+  for (uint32_t i = 0; i < Of::kChannels; ++i) pixel |= Of::with(rounded<Of>(sums[i]), i);
   return pixel;
 }
 

@@ -9,10 +9,11 @@ namespace {
 
 constexpr const char* kBlurManual = &R"(
 Blurs a picture with a Gaussian of `sigma` pixels (kernel radius: three sigma, rounded up). Borders
-are reflected without repeating the edge. Every channel is blurred alike; the chroma of nv12 and
-i420 with half the sigma, because it has half the size. Arithmetic is fixed point, rounded half up,
-and at most 1 away from the real-valued convolution. `sigma` may change while it runs; 0 copies.
-A GPU's result is at most 1 away from the CPU's.
+are reflected without repeating the edge. Every channel is blurred alike; the chroma of nv12, i420
+and p010 with half the sigma, because it has half the size. A chroma sample lies in the middle of
+its 2x2 pixels. Arithmetic is fixed point, rounded half up, and at most 1 away from the real-valued
+convolution; the ten bits of p010 are at most 4 of their 1024 steps away. `sigma` may change while
+it runs; 0 copies. A GPU's result is at most 1 away from the CPU's.
 
     test.pattern width=640 height=480 ! image.blur sigma=2 ! null.sink
 )"[1];
@@ -25,10 +26,10 @@ class Blur final : public Handler {
     capturable();
   }
 
-  void configure(const Formats& formats) override { row_bytes_ = size_t{formats.in(video_).width} * 4; }
+  void configure(const Formats& formats) override { row_numbers_ = size_t{formats.in(video_).width} * 4; }
 
   void start() override {
-    blur_.reserve(row_bytes_);
+    blur_.reserve(row_numbers_);
     blur_.set_sigma(sigma_);
   }
 
@@ -49,11 +50,12 @@ class Blur final : public Handler {
  private:
   Input<Image> video_{
       *this, "video",
-      pixels({Pixel::gray8, Pixel::rgb8, Pixel::bgr8, Pixel::rgba8, Pixel::bgra8, Pixel::nv12, Pixel::i420})};
+      pixels(
+          {Pixel::gray8, Pixel::rgb8, Pixel::bgr8, Pixel::rgba8, Pixel::bgra8, Pixel::nv12, Pixel::i420, Pixel::p010})};
   Output<Image> out_{*this, "video", like(video_)};
   Param<double> sigma_{*this, "sigma", 2, "strength", range(0, kSigmaMax), unit("px"), live};
   GaussianBlur blur_;
-  size_t row_bytes_ = 0;
+  size_t row_numbers_ = 0;
 };
 
 } // namespace

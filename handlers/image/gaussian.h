@@ -1,8 +1,9 @@
-// Gaussian blur of 8-bit planes: separable, fixed point, borders reflected without repeating the edge (dcb|abcd|cba).
+// Gaussian blur of planes of 8 or 10 bits: separable, fixed point, borders reflected without repeating the edge (dcb|abcd|cba).
 //
 // Rules. The kernel has radius ceil(3 sigma) and the samples of exp(-x²/2σ²) as weights, in 15 bits, whose sum is
-// exact: a flat picture stays flat. Rows keep 7 fractional bits between the two passes; the result is rounded half up.
-// It differs from the real-valued convolution by at most 1.
+// exact: a flat picture stays flat. Rows keep 7 fractional bits between the two passes, of ten bits 5; the result is
+// rounded half up. It differs from the real-valued convolution by at most 1, of ten bits by at most 4 of 1024 steps:
+// the weights have the same 15 bits.
 #pragma once
 
 #include <millrace/payload.h>
@@ -11,6 +12,7 @@
 #include <vector>
 
 #include "handlers/gpu/both.h"
+#include "handlers/image/planes.h"
 
 namespace millrace::handlers {
 
@@ -42,19 +44,20 @@ class GaussianBlur {
   double sigma() const { return kernel_.sigma; }
   const GaussianKernel& kernel() const { return kernel_; }
   const GaussianKernel& chroma_kernel() const { return chroma_kernel_; }
-  // Reserves memory for pictures with rows of up to `row_bytes`, at any sigma.
-  void reserve(size_t row_bytes);
+  // Reserves memory for pictures with rows of up to `row_numbers`, at any sigma.
+  void reserve(size_t row_numbers);
 
   // Both pictures have the same size and format and do not overlap. Takes interleaved 8-bit formats (alpha is blurred
-  // like a colour), and nv12 and i420, whose chroma is blurred with half the sigma.
+  // like a colour), and nv12, i420 and p010, whose chroma is blurred with half the sigma.
   void run(const ImageView& source, const ImageSpan& target);
 
  private:
-  void run_plane(const GaussianKernel& kernel, const ImageView& source, const ImageSpan& target, uint32_t plane,
-                 uint32_t width, uint32_t channels);
+  template <class Number>
+  void run_plane(const GaussianKernel& kernel, const Plane<const uint8_t>& source, const Plane<uint8_t>& target,
+                 uint32_t width, uint32_t height);
 
   GaussianKernel kernel_, chroma_kernel_;
-  std::vector<uint16_t> row_;           // one row between the passes, with its borders; 9.7 fixed point
+  std::vector<uint16_t> row_;           // one row between the passes, with its borders; fixed point
   std::vector<const uint8_t*> sources_; // the rows that one target row is made of
 };
 

@@ -7,6 +7,11 @@
 
 namespace millrace::handlers {
 
+// The bits of a number of p010 that count: ten at the top of sixteen. The six below are ignored on reading, and zero on
+// writing.
+inline constexpr uint16_t kTenBits = 0xFFC0;
+inline constexpr int kBelowTenBits = 6;
+
 // True if chroma has half the size in both directions: nv12, i420, p010.
 inline bool halves_chroma(Pixel pixel) { return pixel == Pixel::nv12 || pixel == Pixel::i420 || pixel == Pixel::p010; }
 

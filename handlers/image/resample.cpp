@@ -17,14 +17,14 @@ MILLRACE_VECTORIZE void begin_row(const uint8_t* in, float weight, size_t count,
 }
 
 MILLRACE_VECTORIZE void begin_row(const uint16_t* in, float weight, size_t count, float* sums) {
-  for (size_t i = 0; i < count; ++i) sums[i] = static_cast<float>(in[i] & gpu::kTenBits) * weight;
+  for (size_t i = 0; i < count; ++i) sums[i] = static_cast<float>(in[i] & kTenBits) * weight;
 }
 
 MILLRACE_VECTORIZE void add_row(const uint8_t* in, float weight, size_t count, float* sums) {
   for (size_t i = 0; i < count; ++i) sums[i] += static_cast<float>(in[i]) * weight;
 }
 MILLRACE_VECTORIZE void add_row(const uint16_t* in, float weight, size_t count, float* sums) {
-  for (size_t i = 0; i < count; ++i) sums[i] += static_cast<float>(in[i] & gpu::kTenBits) * weight;
+  for (size_t i = 0; i < count; ++i) sums[i] += static_cast<float>(in[i] & kTenBits) * weight;
 }
 
 // Sums are never negative and at most a rounding error above the greatest number.
@@ -67,8 +67,8 @@ MILLRACE_VECTORIZE void mix_rows(const uint8_t* a, const uint8_t* b, uint16_t we
 
 MILLRACE_VECTORIZE void mix_rows(const uint16_t* a, const uint16_t* b, uint16_t weight, size_t count, uint16_t* mixed) {
   for (size_t i = 0; i < count; ++i)
-    mixed[i] = gpu::mixed_sample(static_cast<uint16_t>(a[i] & gpu::kTenBits),
-                                 static_cast<uint16_t>(b[i] & gpu::kTenBits), weight);
+    mixed[i] = gpu::mixed_sample(static_cast<uint16_t>(a[i] & kTenBits),
+                                 static_cast<uint16_t>(b[i] & kTenBits), weight);
 }
 
 MILLRACE_VECTORIZE void blend_samples(const uint16_t* left, const uint16_t* right, const uint16_t* weights,
