@@ -6,8 +6,8 @@
 namespace millrace::handlers::gpu {
 
 const ImageKernels& image_kernels() {
-  static const ImageKernels kernels{&launch_paint, &launch_convert, &launch_resize,
-                                    &launch_turn,  &launch_crop,    &launch_blur};
+  static const ImageKernels kernels{&launch_paint, &launch_convert, &launch_resize, &launch_turn,
+                                    &launch_crop,  &launch_blur,    &launch_adjust};
   return kernels;
 }
 

@@ -12,5 +12,7 @@ const char* launch_turn(void* stream, Turn turn, const DevicePicture& source, co
 const char* launch_crop(void* stream, const DevicePicture& source, uint32_t x, uint32_t y, const DevicePicture& target);
 const char* launch_blur(void* stream, const DevicePicture& source, const DevicePicture& target,
                         const GaussianKernel& kernel, const GaussianKernel& chroma_kernel);
+const char* launch_adjust(void* stream, const ToneAdjuster& tone, const DevicePicture& source,
+                          const DevicePicture& target);
 
 } // namespace millrace::handlers::gpu

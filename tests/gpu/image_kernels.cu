@@ -220,6 +220,26 @@ TEST_CASE("the GPU blurs within one step of the CPU, with every radius") {
       }
 }
 
+TEST_CASE("the GPU adjusts as the CPU does, to the bit, every format by lines and by tables") {
+  for (const Size& size : kSizes)
+    for (const Pixel pixel : kPixelFormats)
+      for (const ToneSettings& settings : {ToneSettings{}, {0.1, 1.3, 1, 0.6}, {-0.1, 0.8, 1.7, 1}, {0, 9, 0.4, 8}})
+        for (const uint32_t range : {MR_RANGE_FULL, MR_RANGE_LIMITED}) {
+          const Picture source = random_of(pixel, size, 46).tag(MR_COLOR_BT709, range);
+          Picture wanted(pixel, size.first, size.second);
+          ToneAdjuster tone;
+          tone.set(settings);
+          tone.run(source.view(), wanted.span());
+          const GpuPicture from(source);
+          GpuPicture target(pixel, size.first, size.second);
+          const Picture made = made_by(target, [&](cudaStream_t stream, const gpu::DevicePicture& picture) {
+            return kernels().adjust(stream, tone, from.on_device(), picture);
+          });
+          INFO(size_of(source.view()) << ", gamma " << settings.gamma << ", range " << range);
+          CHECK(distance_or_spill(made, wanted) == 0);
+        }
+}
+
 TEST_CASE("a captured pattern follows the index from one launch of its graph to the next") {
   GpuValue<mr_device_tick> tick({});
   GpuPicture painted(Pixel::rgb8, 640, 360), blurred(Pixel::rgb8, 640, 360);

@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "handlers/gpu/adjust.h"
 #include "handlers/gpu/blur.h"
 #include "handlers/gpu/convert.h"
 #include "handlers/gpu/painted.h"
@@ -272,6 +273,31 @@ Picture blurred(const ImageView& source, const GaussianBlur& blur) {
 }
 
 } // namespace
+
+TEST_CASE("a kernel adjusts as the CPU does, to the bit, every format by lines and by tables") {
+  for (const auto& [width, height] : kKernelSizes)
+    for (Pixel pixel : kPixelFormats)
+      for (const ToneSettings& settings : {ToneSettings{}, {0.1, 1.3, 1, 0.6}, {-0.1, 0.8, 1.7, 1}, {0, 9, 0.4, 8}})
+        for (const uint32_t range : {MR_RANGE_FULL, MR_RANGE_LIMITED}) {
+          const Picture source = random_picture(pixel, width, height, 26).tag(MR_COLOR_BT709, range);
+          Picture wanted(pixel, width, height), made = poisoned(pixel, width, height);
+          ToneAdjuster tone;
+          tone.set(settings);
+          tone.run(source.view(), wanted.span());
+          const gpu::DevicePicture from = gpu::on_device(source.view()), to = gpu::on_device(made.span());
+          for (uint32_t p = 0; p < source.view().plane_count(); ++p)
+            gpu::with_samples(pixel, p, [&]<class Of>(Of) {
+              using Number = typename Of::Number;
+              const gpu::PlaneTone plane = gpu::plane_tone<Number>(from, to, p, tone);
+              const gpu::ToneTable<Number> table = gpu::tone_table<Number>(from, tone);
+              for (uint32_t y = 0; y < plane.height; ++y)
+                for (uint32_t x = 0; x < plane.width; x += 4) gpu::adjust_four<Of>(plane, table.at, x, y);
+            });
+          INFO(size_of(source.view()) << ", gamma " << settings.gamma << ", range " << range);
+          CHECK(same_pixels(made.view(), wanted.view()));
+          CHECK(padding_holds(kPoison, made.view()));
+        }
+}
 
 TEST_CASE("a kernel blurs as the CPU does, within one step, with every radius") {
   for (const auto& [width, height] : kKernelSizes)

@@ -136,6 +136,44 @@ TEST_CASE("nv12 and i420 are adjusted to what RGB would be") {
     }
 }
 
+TEST_CASE("luma and chroma of ten bits are the formulas, to within the roundings, in both ranges and any size") {
+  for (const ToneSettings& settings : kSettings)
+    for (const uint32_t range : {MR_RANGE_FULL, MR_RANGE_LIMITED})
+      for (const auto& [width, height] : {std::pair{1u, 1u}, {7u, 3u}, {513u, 2u}, {1101u, 3u}}) {
+        const Picture source =
+            random_picture(Pixel::p010, width, height, 45).tag(MR_COLOR_BT2020, range); // its low bits are noise
+        const Picture made = adjusted(settings, source);
+        const bool limited = range == MR_RANGE_LIMITED;
+        const double black = limited ? 64 : 0, span = limited ? 876 : 1023, gain = settings.contrast * settings.saturation;
+        double worst = 0;
+        bool is_clean = true;
+        for (uint32_t plane = 0; plane < 2; ++plane)
+          for (uint32_t y = 0; y < source.view().rows(plane); ++y)
+            for (uint32_t i = 0; i < plane_row_bytes(Pixel::p010, width, plane); i += 2) {
+              const uint8_t *in = source.view().row(y, plane) + i, *out = made.view().row(y, plane) + i;
+              const int before = in[1] * 4 + in[0] / 64, after = out[1] * 4 + out[0] / 64;
+              const double wanted = plane == 0 ? black + span * toned(settings, (before - black) / span)
+                                               : std::clamp(512 + gain * (before - 512), limited ? 64.0 : 0.0,
+                                                            limited ? 960.0 : 1023.0);
+              worst = std::max(worst, std::abs(wanted - after));
+              is_clean = is_clean && out[0] % 64 == 0;
+            }
+        INFO(size_of(source.view()) << ", range " << range << ", contrast " << settings.contrast << " gamma "
+                                    << settings.gamma);
+        CHECK(is_clean);
+        CHECK(worst <= 0.57); // half a step, and the line's 13 bits
+      }
+}
+
+TEST_CASE("the strongest settings overflow nothing in ten bits") {
+  const ToneLine line = chroma_line_of<uint16_t>({0, kContrastMax, 1, kSaturationMax}, false);
+  for (int32_t value = 0; value < 1024; ++value) {
+    const int64_t sum = int64_t{value} * line.gain + line.offset;
+    REQUIRE(std::abs(int64_t{value} * line.gain) <= INT32_MAX);
+    CHECK(std::clamp<int64_t>(sum >> 13, 0, 1023) == std::clamp(512 + 100 * (value - 512), 0, 1023));
+  }
+}
+
 TEST_CASE("the strongest settings overflow nothing: chroma goes to its ends and its middle stays") {
   const ToneLine line = chroma_line({0, kContrastMax, 1, kSaturationMax}, false);
   for (int32_t value = 0; value < 256; ++value) {
@@ -146,7 +184,7 @@ TEST_CASE("the strongest settings overflow nothing: chroma goes to its ends and 
 }
 
 TEST_CASE("a picture may be adjusted in its own memory") {
-  for (Pixel pixel : {Pixel::gray8, Pixel::bgr8, Pixel::rgba8, Pixel::i420}) {
+  for (Pixel pixel : {Pixel::gray8, Pixel::bgr8, Pixel::rgba8, Pixel::i420, Pixel::p010}) {
     Picture picture = random_picture(pixel, 600, 4, 43);
     const Picture wanted = adjusted({0.1, 1.4, 1.2, 0.5}, picture);
     ToneAdjuster adjuster;
