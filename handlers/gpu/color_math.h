@@ -13,13 +13,17 @@
 
 namespace millrace::handlers::gpu {
 
-// The coefficients between RGB and the numbers of a YCbCr picture of 8 or 10 bits, with 16 bits of fraction. Each row
-// of encoding coefficients has an exact sum, so that grays have no tint.
-struct ColorMatrix {
-  int32_t black, middle, max;         // luma of black, chroma of gray, the largest number
-  int32_t yr, yg, yb;                 // RGB → Y
-  int32_t ur, ug, ub, vr, vg, vb;     // RGB → Cb, Cr
+// The coefficients from the numbers of a YCbCr picture of 8 or 10 bits to RGB, with 16 bits of fraction.
+struct NumbersToRgb {
+  int32_t black, middle;              // luma of black, chroma of gray
   int32_t y_gain, v_r, u_g, v_g, u_b; // Y, Cr, Cb → RGB
+};
+
+// The coefficients in both directions. Each row of encoding coefficients has an exact sum, so that grays have no tint.
+struct ColorMatrix : NumbersToRgb {
+  int32_t max;                    // the largest number
+  int32_t yr, yg, yb;             // RGB → Y
+  int32_t ur, ug, ub, vr, vg, vb; // RGB → Cb, Cr
 };
 
 inline int32_t fixed16(double value) { return static_cast<int32_t>(std::lround(value * 65536)); }
@@ -86,7 +90,7 @@ MR_BOTH constexpr int32_t cr_of(const ColorMatrix& m, int32_t r, int32_t g, int3
 // ---- to RGB ---------------------------------------------------------------------------------------------------
 
 // Luma alone, brought to the full range of 8 bits.
-MR_BOTH constexpr uint8_t gray_of_luma(const ColorMatrix& m, int32_t y) {
+MR_BOTH constexpr uint8_t gray_of_luma(const NumbersToRgb& m, int32_t y) {
   return static_cast<uint8_t>(clamp_to(((y - m.black) * m.y_gain + (1 << 15)) >> 16, 255));
 }
 
@@ -122,7 +126,7 @@ MR_BOTH constexpr Rgb decoded(const Decoding& d, int32_t y, int32_t u, int32_t v
 }
 
 // The same for 10 bits, whose products need 32 bits; the result is rounded half up to 8 bits.
-MR_BOTH constexpr Rgb decoded_deep(const ColorMatrix& m, int32_t y, int32_t u, int32_t v) {
+MR_BOTH constexpr Rgb decoded_deep(const NumbersToRgb& m, int32_t y, int32_t u, int32_t v) {
   const int32_t luma = (y - m.black) * m.y_gain + (1 << 15), cb = u - m.middle, cr = v - m.middle;
   return {static_cast<uint8_t>(clamp_to((luma + m.v_r * cr) >> 16, 255)),
           static_cast<uint8_t>(clamp_to((luma + m.u_g * cb + m.v_g * cr) >> 16, 255)),

@@ -32,7 +32,7 @@ struct Layer {
   bool premultiplied; // the colours are already multiplied by alpha
   bool luma_is_gray;  // the luma has full range
   Decoding decoding;
-  int32_t y_gain, black;
+  NumbersToRgb numbers; // of YCbCr
   uint32_t part_x, part_y;
   int32_t left, top; // on the canvas; may lie outside
   ResizeAxis columns{1, 1}, rows{1, 1};
@@ -43,7 +43,7 @@ inline Layer layer_of(const DevicePicture& picture, const FittedLayer& fitted, B
                       const ComposeSettings& settings, Pixel canvas) {
   const auto pixel = static_cast<Pixel>(picture.image.format);
   const auto blue_first = [](Pixel format) { return format == Pixel::bgr8 || format == Pixel::bgra8; };
-  const ColorMatrix matrix = color_matrix(picture.image.color, picture.image.range);
+  const ColorMatrix matrix = color_matrix(picture.image);
   Layer layer{};
   for (uint32_t plane = 0; plane < picture.image.plane_count && plane < 3; ++plane) {
     layer.planes[plane] = picture.data + picture.image.planes[plane].offset;
@@ -56,10 +56,9 @@ inline Layer layer_of(const DevicePicture& picture, const FittedLayer& fitted, B
   layer.turned = blue_first(pixel) != blue_first(canvas);
   layer.alpha = has_alpha(pixel);
   layer.premultiplied = layer.alpha && settings.premultiplied;
-  layer.luma_is_gray = picture.image.range == MR_RANGE_FULL;
+  layer.luma_is_gray = picture.image.range == MR_RANGE_FULL && pixel != Pixel::p010;
   layer.decoding = Decoding(matrix);
-  layer.y_gain = matrix.y_gain;
-  layer.black = matrix.black;
+  layer.numbers = matrix;
   layer.part_x = fitted.part_x;
   layer.part_y = fitted.part_y;
   layer.left = static_cast<int32_t>(fitted.x);
@@ -93,15 +92,21 @@ MR_BOTH inline uint32_t opaque_pixel(uint32_t first, uint32_t second, uint32_t t
   return first | second << 8 | third << 16 | 0xff000000u;
 }
 
+MR_BOTH inline uint32_t ten_bits_at(const uint8_t* bytes) { // `bytes` is even
+#ifdef __CUDA_ARCH__
+  return *reinterpret_cast<const uint16_t*>(bytes) >> kBelowTenBits;
+#else
+  return static_cast<uint32_t>(bytes[0] | bytes[1] << 8) >> kBelowTenBits;
+#endif
+}
+
 // Red, green, blue of a YCbCr pixel, or its luma in full range if the canvas is gray.
 MR_BOTH inline uint32_t ycbcr_pixel(const Layer& layer, uint32_t luma, uint32_t u, uint32_t v) {
   if (layer.grays && layer.luma_is_gray) return opaque_pixel(luma, 0, 0);
-  if (layer.grays) {
-    const int32_t full = ((static_cast<int32_t>(luma) - layer.black) * layer.y_gain + (1 << 15)) >> 16;
-    return opaque_pixel(static_cast<uint32_t>(clamp_to(full, 255)), 0, 0);
-  }
+  const auto y = static_cast<int32_t>(luma), cb = static_cast<int32_t>(u), cr = static_cast<int32_t>(v);
+  if (layer.grays) return opaque_pixel(gray_of_luma(layer.numbers, y), 0, 0);
   const Rgb color =
-      decoded(layer.decoding, static_cast<int32_t>(luma), static_cast<int32_t>(u), static_cast<int32_t>(v));
+      layer.layout == SampleLayout::p010 ? decoded_deep(layer.numbers, y, cb, cr) : decoded(layer.decoding, y, cb, cr);
   return opaque_pixel(color.r, color.g, color.b);
 }
 
@@ -129,6 +134,11 @@ MR_BOTH inline uint32_t pixel_at(const Layer& layer, uint32_t x, uint32_t y) {
     case SampleLayout::packed4: pixel = word_at(row + 4 * size_t{x}); break;
     case SampleLayout::packed3: pixel = opaque_pixel(bytes[0], bytes[1], bytes[2]); break;
     case SampleLayout::nv12: pixel = ycbcr_pixel(layer, row[x], chroma(1)[x & ~1u], chroma(1)[x | 1u]); break;
+    case SampleLayout::p010: {
+      const uint8_t* pair = chroma(1) + 4 * size_t{x / 2};
+      pixel = ycbcr_pixel(layer, ten_bits_at(row + 2 * size_t{x}), ten_bits_at(pair), ten_bits_at(pair + 2));
+      break;
+    }
     default: pixel = ycbcr_pixel(layer, row[x], chroma(1)[x / 2], chroma(2)[x / 2]); break;
   }
   return in_scaled_channels(layer, pixel);

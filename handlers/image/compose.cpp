@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "handlers/image/canvas_areas.h"
 #include "handlers/image/color.h"
 #include "handlers/image/planes.h"
 #include "handlers/image/vectorize.h"
@@ -13,68 +14,12 @@
 namespace millrace::handlers {
 namespace {
 
-struct Area {
-  uint32_t left, top, right, bottom;
-};
-
-// The part of a layer that lies on the canvas; empty if left >= right or top >= bottom.
-Area visible_area(const FittedLayer& fitted, const ImageSpan& canvas) {
-  const auto clamped = [](int64_t at, uint32_t side) {
-    return static_cast<uint32_t>(std::clamp<int64_t>(at, 0, side));
-  };
-  return {clamped(fitted.x, canvas.width()), clamped(fitted.y, canvas.height()),
-          clamped(fitted.x + fitted.size.width, canvas.width()),
-          clamped(fitted.y + fitted.size.height, canvas.height())};
-}
-
-// The part of the canvas that will not be covered, as rectangles. Each cover cuts a rectangle into at most four. Once
-// there are too many rectangles, further covers are ignored, and more background is painted than needed.
-class Uncovered {
- public:
-  explicit Uncovered(const ImageSpan& canvas) : count_(1) { areas_[0] = {0, 0, canvas.width(), canvas.height()}; }
-
-  void cover(const Area& cover) {
-    if (cover.left >= cover.right || cover.top >= cover.bottom) return;
-    const uint32_t before = count_;
-    if (before * 4 > areas_.size()) return; // ignores this cover
-    std::array<Area, kAreasMax> old = areas_;
-    count_ = 0;
-    for (uint32_t i = 0; i < before; ++i) {
-      const Area& area = old[i];
-      const uint32_t top = std::clamp(cover.top, area.top, area.bottom);
-      const uint32_t bottom = std::clamp(cover.bottom, area.top, area.bottom);
-      add({area.left, area.top, area.right, top});
-      add({area.left, top, std::clamp(cover.left, area.left, area.right), bottom});
-      add({std::clamp(cover.right, area.left, area.right), top, area.right, bottom});
-      add({area.left, bottom, area.right, area.bottom});
-    }
-  }
-  std::span<const Area> areas() const { return {areas_.data(), count_}; }
-
- private:
-  static constexpr uint32_t kAreasMax = 256;
-
-  void add(const Area& area) {
-    if (area.left < area.right && area.top < area.bottom) areas_[count_++] = area;
-  }
-
-  std::array<Area, kAreasMax> areas_;
-  uint32_t count_;
-};
-
 void fill(const Area& area, const std::array<uint8_t, 4>& pixel, const ImageSpan& canvas) {
   const uint32_t channels = bytes_per_pixel(canvas.pixel());
   const size_t offset = size_t{area.left} * channels, bytes = size_t{area.right - area.left} * channels;
   uint8_t* first = canvas.row(area.top) + offset;
   for (size_t i = 0; i < bytes; i += channels) std::memcpy(first + i, pixel.data(), channels);
   for (uint32_t y = area.top + 1; y < area.bottom; ++y) std::memcpy(canvas.row(y) + offset, first, bytes);
-}
-
-// Gives `picture` this format and size. Its bytes are kept only if it has them already.
-void reshape(Picture& picture, Pixel pixel, uint32_t width, uint32_t height) {
-  if (picture.empty() || picture.view().pixel() != pixel || picture.view().width() != width ||
-      picture.view().height() != height)
-    picture = Picture(pixel, width, height);
 }
 
 void copy_rows(const ImageView& source, const ImageSpan& target) {
@@ -191,9 +136,11 @@ void LayerPainter::blend_tile(const ImageView& tile, BlendMode mode, uint8_t opa
 void Composer::set_layers(std::vector<LayerCell> cells) {
   cells_ = std::move(cells);
   painters_ = std::vector<LayerPainter>(cells_.size());
+  planes_.set_layers(cells_);
 }
 
 void Composer::run(std::span<const ImageView* const> layers, const ComposeSettings& settings, const ImageSpan& canvas) {
+  if (halves_chroma(canvas.pixel())) return planes_.run(layers, settings, canvas);
   const auto mode_of = [&](size_t i) { return i == 0 ? BlendMode::over : settings.blend; };
   const auto opacity_of = [&](size_t i) { return i == 0 ? uint8_t{255} : settings.opacity; };
   Uncovered uncovered(canvas);

@@ -3,36 +3,16 @@
 
 #include <millrace/payload.h>
 
-#include <array>
 #include <cstdint>
 #include <span>
 #include <vector>
 
-#include "handlers/image/blend.h"
-#include "handlers/image/layer_places.h"
+#include "handlers/image/compose_planes.h"
+#include "handlers/image/compose_settings.h"
 #include "handlers/image/picture.h"
 #include "handlers/image/resample.h"
 
 namespace millrace::handlers {
-
-// How layers are scaled; `automatic` is `area` if a layer becomes smaller, else `bilinear`.
-enum class Scaling { automatic, nearest, bilinear, area };
-
-struct ComposeSettings {
-  Fit fit = Fit::contain;
-  Scaling scaling = Scaling::automatic;
-  BlendMode blend = BlendMode::over;                  // for all layers but the first, which is laid over the background
-  uint8_t opacity = 255;                              // for all layers but the first
-  bool premultiplied = false;                         // the colours of layers with alpha are already multiplied by it
-  bool keep_last = false;                             // a missing layer shows its last picture, else the background
-  std::array<uint8_t, 4> background = {0, 0, 0, 255}; // a pixel of the canvas
-};
-
-// True if a pixel has an alpha channel of its own.
-inline bool has_alpha(Pixel pixel) { return pixel == Pixel::rgba8 || pixel == Pixel::bgra8; }
-
-// The method that scales a part of a picture to another size.
-ResizeMethod resize_method(Scaling scaling, Extent part, Extent size);
 
 // Paints one layer and owns the memory between its picture and the canvas. Allocates only if a size or format changes.
 class LayerPainter {
@@ -72,12 +52,14 @@ class Composer {
  public:
   void set_layers(std::vector<LayerCell> cells);
 
-  // `layers` has one entry for each layer; null: it is missing. The canvas is interleaved 8-bit and overlaps no layer.
+  // `layers` has one entry for each layer; null: it is missing. The canvas overlaps no layer. One of
+  // nv12, i420 or p010 is composed as compose_planes.h says.
   void run(std::span<const ImageView* const> layers, const ComposeSettings& settings, const ImageSpan& canvas);
 
  private:
   std::vector<LayerCell> cells_;
   std::vector<LayerPainter> painters_;
+  PlaneComposer planes_;
 };
 
 } // namespace millrace::handlers

@@ -10,6 +10,7 @@
 #include "handlers/gpu/layer_kernels.h"
 #include "handlers/image/compose.h"
 #include "handlers/image/picture.h"
+#include "handlers/image/planes.h"
 
 namespace millrace::handlers {
 namespace {
@@ -38,7 +39,13 @@ Layers after the first are laid over the others by `blend` and `opacity`: over, 
 multiply, screen, darken, lighten and difference are those of W3C Compositing and Blending. The
 alpha of rgba8 and bgra8 layers counts. `premultiplied` says that their colours are already
 multiplied by it, as is usual in rendered pictures. `format` is the canvas's; layers of any other
-format are converted. A canvas cannot be nv12 or i420: convert it afterwards.
+format are converted.
+
+A canvas of nv12, i420 or p010 has the matrix and range of the first layer, or else BT.601, limited.
+Its chroma samples lie in the middle of their 2x2 pixels. Opaque layers of the same format, matrix
+and range at even places are copied or scaled plane by plane: a wall of decoded films needs no
+conversion. Others are laid over pixel by pixel, and chroma is then the mean of each 2x2 pixels;
+`blend` can only be over.
 
 A layer may be missing in a tick, or end before the others. `missing` then shows the background in
 its place or its `last` picture, or makes no canvas (`skip`). In all other cases every tick has a
@@ -110,12 +117,19 @@ class Composite final : public Handler {
     if (height_ > 0) canvas_.height = static_cast<uint32_t>(*height_);
     pixel_ = canvas_pixel(first);
     settings_.background = background_pixel();
+    if (halves_chroma(pixel_) && *blend_ != "over")
+      throw std::invalid_argument("blend: " + *blend_ + " needs red, green and blue, and a canvas of " +
+                                  std::string(name_of(pixel_)) + " has none; set format: rgb8, or blend: over");
     // The size of a first layer that comes over a delayed edge is unknown in the first of the plan's two rounds of
     // configuration.
     if (canvas_.width > 0 && canvas_.height > 0) cells_ = place_layers(layout, count, canvas_);
     Format& out = formats.image(out_, pixel_, canvas_.width, canvas_.height);
-    out.color = MR_COLOR_SRGB;
-    out.range = MR_RANGE_FULL;
+    out.color = color_ = MR_COLOR_SRGB;
+    out.range = range_ = MR_RANGE_FULL;
+    if (!halves_chroma(pixel_)) return;
+    const bool is_ycbcr = first.pixel_formats != 0 && (first.pixel_formats & ~kYcbcr) == 0;
+    out.color = color_ = is_ycbcr && first.color != MR_COLOR_SRGB ? first.color : uint32_t{MR_COLOR_BT601};
+    out.range = range_ = is_ycbcr ? first.range : uint32_t{MR_RANGE_LIMITED};
   }
 
   void start() override {
@@ -144,6 +158,7 @@ class Composite final : public Handler {
     Views views;
     if (!find_layers(tick, views)) return;
     const ImageSpan canvas = make_canvas(tick, views);
+    if (halves_chroma(pixel_)) return compose_planes(cuda, views, canvas);
     std::array<gpu::Layer, kLayersMax> layers;
     uint32_t count = 0;
     for (uint32_t i = 0; i < layers_.count(); ++i) {
@@ -162,6 +177,18 @@ class Composite final : public Handler {
 
  private:
   using Views = std::array<ImageView, kLayersMax>; // this tick's layers; a missing one has no value
+
+  void compose_planes(Cuda& cuda, const Views& views, const ImageSpan& canvas) {
+    std::array<gpu::PlanarLayer, kLayersMax> layers;
+    const gpu::DevicePicture target = gpu::on_device(canvas);
+    uint32_t count = 0;
+    for (uint32_t i = 0; i < layers_.count(); ++i)
+      if (is_there(views[i]))
+        layers[count++] = gpu::planar_layer_of(gpu::on_device(views[i]), cells_[i],
+                                               i == 0 ? uint8_t{255} : settings_.opacity, settings_, target.image);
+    gpu::check(gpu::library_of(cuda).layers->compose_planes(cuda.stream(), {layers.data(), count},
+                                                            settings_.background, target));
+  }
 
   static bool is_there(const ImageView& view) { return view.data() && view.width() > 0; }
 
@@ -185,8 +212,8 @@ class Composite final : public Handler {
     const auto first = std::find_if(views.begin(), views.end(), is_there);
     if (first != views.end()) take_over(*first, *out_.raw(tick).value);
     take_over_shortest(views, out_.raw(tick).value->header);
-    out_.raw(tick).value->as.image.color = MR_COLOR_SRGB;
-    out_.raw(tick).value->as.image.range = MR_RANGE_FULL;
+    out_.raw(tick).value->as.image.color = color_;
+    out_.raw(tick).value->as.image.range = range_;
     settings_.opacity = static_cast<uint8_t>(std::lround(opacity_ * 255));
     return canvas;
   }
@@ -227,8 +254,14 @@ class Composite final : public Handler {
     if (color->a < 255 && !has_alpha(pixel_))
       throw std::invalid_argument("background '" + *background_ + "' is translucent and " +
                                   std::string(name_of(pixel_)) + " has no alpha; set format: rgba8 or bgra8");
-    const Ink ink = ink_of(*color, pixel_);
+    const Ink ink = ink_of(*color, halves_chroma(pixel_) ? Pixel::rgb8 : pixel_);
     return {ink.channels[0], ink.channels[1], ink.channels[2], color->a};
+  }
+
+  static constexpr uint64_t kYcbcr = bit_of(Pixel::nv12) | bit_of(Pixel::i420) | bit_of(Pixel::p010);
+  static Pixels composable() {
+    return pixels(
+        {Pixel::gray8, Pixel::rgb8, Pixel::bgr8, Pixel::rgba8, Pixel::bgra8, Pixel::nv12, Pixel::i420, Pixel::p010});
   }
 
   Inputs<Image> layers_{
@@ -236,9 +269,9 @@ class Composite final : public Handler {
       "layers",
       kLayersMax,
       optional,
-      pixels({Pixel::gray8, Pixel::rgb8, Pixel::bgr8, Pixel::rgba8, Pixel::bgra8, Pixel::nv12, Pixel::i420}),
+      composable(),
       help("from the bottom upwards")};
-  Output<Image> out_{*this, "video", pixels({Pixel::gray8, Pixel::rgb8, Pixel::bgr8, Pixel::rgba8, Pixel::bgra8})};
+  Output<Image> out_{*this, "video", composable()};
   Param<std::string> layout_{*this, "layout", "grid", "where the layers go",
                              choices({"grid", "row", "column", "inset", "overlay"})};
   Param<int64_t> columns_{*this, "columns", 0, "of a grid; 0: as many as make it square", range(0, kLayersMax)};
@@ -266,13 +299,14 @@ class Composite final : public Handler {
                             choices({"longest", "shortest"})};
   Param<std::string> background_{*this, "background", "#000000", "\"#rrggbb\" or \"#rrggbbaa\""};
   Param<std::string> format_{*this, "format", "first", "of the canvas; first: the first layer's, or rgb8",
-                             choices({"first", "gray8", "rgb8", "bgr8", "rgba8", "bgra8"})};
+                             choices({"first", "gray8", "rgb8", "bgr8", "rgba8", "bgra8", "nv12", "i420", "p010"})};
   Composer composer_;
   ComposeSettings settings_;
   std::vector<LayerCell> cells_;
   Extent canvas_;
   bool skip_ = false, shortest_ = false;
   Pixel pixel_ = Pixel::rgb8;
+  uint32_t color_ = MR_COLOR_SRGB, range_ = MR_RANGE_FULL;
 };
 
 } // namespace

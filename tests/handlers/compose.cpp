@@ -118,7 +118,7 @@ TEST_CASE("a composition is what its layers give one pixel after the other, wher
 }
 
 TEST_CASE("a layer of another format is converted to the canvas's") {
-  for (Pixel pixel : {Pixel::gray8, Pixel::rgb8, Pixel::nv12, Pixel::i420}) {
+  for (Pixel pixel : {Pixel::gray8, Pixel::rgb8, Pixel::nv12, Pixel::i420, Pixel::p010}) {
     std::vector<Picture> layers;
     layers.push_back(random_picture(pixel, 31, 17, 73));
     Picture canvas(Pixel::bgr8, 31, 17), wanted(Pixel::bgr8, 31, 17);

@@ -86,6 +86,19 @@ const char* compose(void*, std::span<const gpu::Layer> layers, uint32_t backgrou
   return nullptr;
 }
 
+const char* compose_planes(void*, std::span<const gpu::PlanarLayer> layers, const std::array<uint8_t, 4>& background,
+                           const gpu::DevicePicture& canvas) {
+  gpu::PlanarStack<64> stack{};
+  stack.count = static_cast<uint32_t>(layers.size());
+  std::copy(layers.begin(), layers.end(), stack.layers);
+  stack.begins = true;
+  stack.numbers = gpu::canvas_numbers(canvas.image);
+  stack.background = gpu::background_of(stack.numbers, background[0], background[1], background[2]);
+  for (uint32_t y = 0; y < canvas.image.height; y += 2)
+    for (uint32_t x = 0; x < canvas.image.width; x += 2) gpu::compose_block(stack, canvas, x, y);
+  return nullptr;
+}
+
 const char* upload(void*, void* to, const void* from, uint64_t bytes) {
   std::memcpy(to, from, static_cast<size_t>(bytes));
   return nullptr;
@@ -209,7 +222,7 @@ const char* make_lines(void*, const gpu::DeviceList<Link>& links, const gpu::Dev
 }
 
 constexpr gpu::TensorKernels kTensor{&normalize, &patches, &letterbox};
-constexpr gpu::LayerKernels kLayers{&compose};
+constexpr gpu::LayerKernels kLayers{&compose, &compose_planes};
 constexpr gpu::DrawKernels kDraw{&upload, &boxes, &text, &waveform};
 constexpr gpu::MarkKernels kMarks{nullptr, nullptr, &make_lines, nullptr, &paint_marks, {}};
 constexpr gpu::LinkKernels kLinks{&join_links, {}};
@@ -303,6 +316,13 @@ TEST_CASE("the GPU body of image.composite asks for the canvas that the CPU's ma
   check_bodies_agree("image.composite", {{"format", "rgba8"}, {"background", "#10203040"}, {"missing", "background"}},
                      {{"layers", below}, {"layers", Value()}, {"layers", above}});
   check_bodies_agree("image.composite", {{"format", "gray8"}, {"fit", "cover"}, {"scaling", "nearest"}}, layers);
+  const Value deep = timed_noise(Pixel::p010, 27, 19);
+  const Given films = {{"layers", video}, {"layers", above}, {"layers", deep}};
+  for (const char* format : {"nv12", "i420", "p010"}) {
+    check_bodies_agree("image.composite", {{"format", format}, {"gap", "3"}, {"background", "#102030"}}, films);
+    check_bodies_agree("image.composite",
+                       {{"format", format}, {"layout", "inset"}, {"opacity", "0.4"}, {"premultiplied", "true"}}, films);
+  }
 }
 
 TEST_CASE("the GPU bodies of draw.boxes and draw.text ask for what the CPU's paint") {

@@ -96,8 +96,7 @@ TEST_CASE("a premultiplied pixel is straightened to the nearest colour, and at m
 TEST_CASE("a composition pixel by pixel is the composer's, whatever its layers, places and canvas") {
   std::mt19937 random(9);
   const auto any = [&](uint32_t count) { return static_cast<uint32_t>(random() % count); };
-  const Pixel sources[] = {Pixel::gray8, Pixel::rgb8, Pixel::bgr8, Pixel::rgba8,
-                           Pixel::bgra8, Pixel::nv12, Pixel::i420};
+  const auto& sources = kPixelFormats;
   for (int round = 0; round < 600; ++round) {
     const Pixel pixel = sources[any(5)];
     const uint32_t width = 1 + any(40), height = 1 + any(30);
@@ -113,7 +112,7 @@ TEST_CASE("a composition pixel by pixel is the composer's, whatever its layers, 
     std::vector<ImageView> views;
     std::vector<const ImageView*> present;
     for (uint32_t i = 0, count = 1 + any(4); i < count; ++i) {
-      pictures.push_back(random_picture(sources[any(7)], 2 + any(40), 2 + any(30), static_cast<uint32_t>(random()))
+      pictures.push_back(random_picture(sources[any(8)], 2 + any(40), 2 + any(30), static_cast<uint32_t>(random()))
                              .tag(any(4), any(2)));
       const bool own = any(3) == 0;
       cells.push_back(
