@@ -18,7 +18,7 @@ struct PlaneTone {
   ToneLine line;
   bool straight; // the line is the tone, else the table is
   bool saturates;
-  Saturation saturation; // of the channels in their order
+  Saturation saturation; // its shares are in the order of the channels
 };
 
 // A table as a kernel takes it: an argument, which a captured graph keeps.

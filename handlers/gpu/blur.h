@@ -3,9 +3,9 @@
 // and then sums along their rows.
 //
 // Rule. Weights and roundings are those of handlers/image/gaussian.h. Sums down the columns are whole numbers below
-// 2^24, so single precision holds them exactly and they equal the CPU's; those of ten bits reach 2^25 and may lose their
-// last bit. Sums along the rows are rounded to 24 bits, so a result differs from the CPU's by at most 1, and only at
-// near-ties. An area of one colour keeps that colour.
+// 2^24, so single precision holds them exactly and they equal the CPU's; those of ten bits reach 2^25 and may lose
+// their last bit. Sums along the rows are rounded to 24 bits, so a result differs from the CPU's by at most 1, and only
+// at near-ties. An area of one colour keeps that colour.
 #pragma once
 
 #include "handlers/gpu/plane_samples.h"

@@ -21,7 +21,7 @@
 namespace millrace::handlers::gpu {
 
 inline constexpr uint32_t kWeightMax = 255 * 255;
-inline constexpr int32_t kMiddle16 = 1 << 15; // of chroma, in any depth
+inline constexpr int32_t kMiddle16 = 1 << 15; // chroma of gray, in any depth
 
 struct Ycbcr16 {
   uint32_t y, u, v;
@@ -101,8 +101,8 @@ inline Ycbcr16 background_of(const CanvasNumbers& canvas, int32_t r, int32_t g, 
   return {rounded(exact.y), rounded(exact.u), rounded(exact.v)};
 }
 
-// A layer's part as it is taken for a canvas of planes: it begins at whole chroma samples, up to a pixel further left and
-// up.
+// A layer's part as it is taken for a canvas of planes: it begins at whole chroma samples, up to a pixel further left
+// and up.
 inline FittedLayer at_whole_chroma(FittedLayer fitted, Pixel layer) {
   if (!halves_chroma(layer)) return fitted;
   fitted.part_x &= ~1u;

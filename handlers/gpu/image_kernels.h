@@ -1,10 +1,9 @@
-// Kernels of test.pattern and of the handlers that make pictures from pictures (convert, resize, crop, flip, blur, adjust);
-// see
-// library.h.
+// Kernels of test.pattern and of the handlers that make pictures from pictures (convert, resize, crop, flip, blur,
+// adjust); see library.h.
 //
-// The arithmetic, and how close a result is to the CPU's, is described in painted.h, convert.h, resample_math.h, turn.h,
-// blur.h and adjust.h. Sizes and formats are those that the CPU bodies take. Padding bytes are not changed. Pictures may lie at
-// any address; rows that begin at multiples of 16 are fast.
+// The arithmetic, and how close a result is to the CPU's, is described in painted.h, convert.h, resample_math.h,
+// turn.h, blur.h and adjust.h. Sizes and formats are those that the CPU bodies take. Padding bytes are not changed.
+// Pictures may lie at any address; rows that begin at multiples of 16 are fast.
 #pragma once
 
 #include "handlers/gpu/library.h"

@@ -32,7 +32,7 @@ struct Layer {
   bool premultiplied; // the colours are already multiplied by alpha
   bool luma_is_gray;  // the luma has full range
   Decoding decoding;
-  NumbersToRgb numbers; // of YCbCr
+  NumbersToRgb numbers;
   uint32_t part_x, part_y;
   int32_t left, top; // on the canvas; may lie outside
   ResizeAxis columns{1, 1}, rows{1, 1};

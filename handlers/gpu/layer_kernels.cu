@@ -237,7 +237,8 @@ const char* compose(void* stream, std::span<const Layer> layers, uint32_t backgr
   return nullptr;
 }
 
-// ---- canvases of planes -----------------------------------------------------------------------------------------------
+// ---- canvases of planes
+// -----------------------------------------------------------------------------------------------
 
 constexpr uint32_t kPlanarLayersAtOnce = 16;
 using PlanarLayers = PlanarStack<kPlanarLayersAtOnce>;

@@ -3,7 +3,8 @@
 //
 // Rule. A layer is scaled in its own format, and then laid over the canvas in 4:4:4, by the arithmetic of
 // canvas_numbers.h and in the same order as in handlers/image/compose_planes.h, so the bytes are equal. The exceptions
-// are those of resample_math.h; and if a canvas takes several launches, it is rounded between them, and may differ by 1.
+// are those of resample_math.h; and if a canvas takes several launches, it is rounded between them, and may differ
+// by 1.
 #pragma once
 
 #include <cstdint>
@@ -71,8 +72,8 @@ MR_BOTH inline uint32_t bilinear_number(const NumberPlane& plane, const Bilinear
   const uint32_t c = plane.at(right, row.first), d = plane.at(right, below);
   if (plane.is_wide) {
     const auto mixed = [&](uint32_t first, uint32_t second) {
-      return mixed_sample(static_cast<uint16_t>(first << kBelowTenBits),
-                          static_cast<uint16_t>(second << kBelowTenBits), row.weight);
+      return mixed_sample(static_cast<uint16_t>(first << kBelowTenBits), static_cast<uint16_t>(second << kBelowTenBits),
+                          row.weight);
     };
     return blended_sample16(mixed(a, b), mixed(c, d), column.weight) >> kBelowTenBits;
   }
@@ -112,7 +113,8 @@ MR_BOTH inline uint32_t scaled_number(LayerScaling scaling, const NumberPlane& p
   }
 }
 
-// ---- two by two pixels ------------------------------------------------------------------------------------------------
+// ---- two by two pixels
+// ------------------------------------------------------------------------------------------------
 
 struct PixelBlock {
   Ycbcr16 pixels[4]; // row by row
@@ -128,7 +130,7 @@ MR_BOTH inline void lay_pixel(const Ycbcr16& above, uint32_t weight, Ycbcr16& be
 MR_BOTH inline void lay_block(const PlanarLayer& planar, const CanvasNumbers& canvas, uint32_t x, uint32_t y,
                               PixelBlock& block) {
   const Layer& layer = planar.layer;
-  uint32_t chroma_x = UINT32_MAX, chroma_y = UINT32_MAX, u = 0, v = 0; // of the pixel before
+  uint32_t chroma_x = UINT32_MAX, chroma_y = UINT32_MAX, u = 0, v = 0; // those that the pixel before had
   MR_UNROLL
   for (uint32_t i = 0; i < 4; ++i) {
     // Places left of or above the layer wrap and are beyond any layer.
@@ -212,7 +214,7 @@ MR_BOTH inline void store_block(const CanvasNumbers& numbers, const DevicePictur
   }
 }
 
-// What a launch lays over a canvas.
+// The arguments of a launch: its layers and their canvas.
 template <uint32_t kLayersMax>
 struct PlanarStack {
   PlanarLayer layers[kLayersMax];

@@ -50,10 +50,9 @@ class Adjust final : public Handler {
  private:
   ToneSettings asked() const { return {brightness_, contrast_, gamma_, saturation_}; }
 
-  Input<Image> video_{
-      *this, "video",
-      pixels(
-          {Pixel::gray8, Pixel::rgb8, Pixel::bgr8, Pixel::rgba8, Pixel::bgra8, Pixel::nv12, Pixel::i420, Pixel::p010})};
+  Input<Image> video_{*this, "video",
+                      pixels({Pixel::gray8, Pixel::rgb8, Pixel::bgr8, Pixel::rgba8, Pixel::bgra8, Pixel::nv12,
+                              Pixel::i420, Pixel::p010})};
   Output<Image> out_{*this, "video", like(video_)};
   Param<double> brightness_{*this, "brightness", 0, "added; 1 is from black to white", range(-1, 1), live};
   Param<double> contrast_{*this, "contrast", 1, "around middle gray; 0 leaves only that", range(0, kContrastMax), live};

@@ -48,10 +48,9 @@ class Blur final : public Handler {
   }
 
  private:
-  Input<Image> video_{
-      *this, "video",
-      pixels(
-          {Pixel::gray8, Pixel::rgb8, Pixel::bgr8, Pixel::rgba8, Pixel::bgra8, Pixel::nv12, Pixel::i420, Pixel::p010})};
+  Input<Image> video_{*this, "video",
+                      pixels({Pixel::gray8, Pixel::rgb8, Pixel::bgr8, Pixel::rgba8, Pixel::bgra8, Pixel::nv12,
+                              Pixel::i420, Pixel::p010})};
   Output<Image> out_{*this, "video", like(video_)};
   Param<double> sigma_{*this, "sigma", 2, "strength", range(0, kSigmaMax), unit("px"), live};
   GaussianBlur blur_;

@@ -1,6 +1,6 @@
-// Composes canvases of planes. Opaque layers of the canvas's own numbers are copied or scaled into its planes. All other
-// layers are laid row by row over the canvas in 4:4:4, two rows at a time, because two rows share their chroma; only the
-// columns that these layers touch are taken from the canvas and given back.
+// Composes canvases of planes. Opaque layers of the canvas's own numbers are copied or scaled into its planes. All
+// other layers are laid row by row over the canvas in 4:4:4, two rows at a time, because two rows share their chroma;
+// only the columns that these layers touch are taken from the canvas and given back.
 #include "handlers/image/compose_planes.h"
 
 #include <algorithm>
@@ -241,14 +241,14 @@ void put_rows(const ImageSpan& canvas, uint32_t y, uint32_t left, uint32_t right
 
 // ---- one layer --------------------------------------------------------------------------------------------------
 
-void PlaneLayer::take(const ImageView* picture, const LayerCell& cell, const ComposeSettings& settings,
-                      uint8_t opacity, const ImageSpan& canvas) {
+void PlaneLayer::take(const ImageView* picture, const LayerCell& cell, const ComposeSettings& settings, uint8_t opacity,
+                      const ImageSpan& canvas) {
   value_ = picture ? &picture->value() : nullptr;
   data_ = picture ? picture->data() : nullptr;
   opacity_ = opacity;
   if (picture)
-    fitted_ = gpu::at_whole_chroma(fit_layer({picture->width(), picture->height()}, cell, settings.fit),
-                                   picture->pixel());
+    fitted_ =
+        gpu::at_whole_chroma(fit_layer({picture->width(), picture->height()}, cell, settings.fit), picture->pixel());
   else
     kept_ = kept_ && settings.keep_last;
   area_ = visible_area(fitted_, canvas);

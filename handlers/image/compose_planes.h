@@ -28,8 +28,8 @@ struct PixelRows {
   uint16_t *y, *u, *v;
 };
 
-// One layer of a canvas of planes, and the memory between its picture and the canvas. Allocates only if a size or format
-// changes.
+// One layer of a canvas of planes, and the memory between its picture and the canvas. Allocates only if a size or
+// format changes.
 class PlaneLayer {
  public:
   // Takes the layer's picture of this tick; null if there is none. The view must stay valid until the canvas is made.
@@ -63,7 +63,7 @@ class PlaneLayer {
   uint8_t opacity_ = 255;
   Picture tile_;
   Resampler resampler_;
-  // What is laid: the tile or the picture, and the place in it of the layer's first pixel.
+  // The tile or the picture, which is laid, and the place in it of the layer's first pixel.
   const mr_value* source_value_ = nullptr;
   const uint8_t* source_data_ = nullptr;
   uint32_t source_x_ = 0, source_y_ = 0;

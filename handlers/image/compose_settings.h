@@ -18,10 +18,10 @@ enum class Scaling { automatic, nearest, bilinear, area };
 struct ComposeSettings {
   Fit fit = Fit::contain;
   Scaling scaling = Scaling::automatic;
-  BlendMode blend = BlendMode::over;                  // for all layers but the first, which is laid over the background
-  uint8_t opacity = 255;                              // for all layers but the first
-  bool premultiplied = false;                         // the colours of layers with alpha are already multiplied by it
-  bool keep_last = false;                             // a missing layer shows its last picture, else the background
+  BlendMode blend = BlendMode::over; // for all layers but the first, which is laid over the background
+  uint8_t opacity = 255;             // for all layers but the first
+  bool premultiplied = false;        // the colours of layers with alpha are already multiplied by it
+  bool keep_last = false;            // a missing layer shows its last picture, else the background
   // A pixel of the canvas; red, green and blue for one of nv12, i420 or p010.
   std::array<uint8_t, 4> background = {0, 0, 0, 255};
 };

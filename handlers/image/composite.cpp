@@ -186,8 +186,8 @@ class Composite final : public Handler {
       if (is_there(views[i]))
         layers[count++] = gpu::planar_layer_of(gpu::on_device(views[i]), cells_[i],
                                                i == 0 ? uint8_t{255} : settings_.opacity, settings_, target.image);
-    gpu::check(gpu::library_of(cuda).layers->compose_planes(cuda.stream(), {layers.data(), count},
-                                                            settings_.background, target));
+    gpu::check(gpu::library_of(cuda).layers->compose_planes(cuda.stream(), {layers.data(), count}, settings_.background,
+                                                            target));
   }
 
   static bool is_there(const ImageView& view) { return view.data() && view.width() > 0; }
@@ -264,13 +264,7 @@ class Composite final : public Handler {
         {Pixel::gray8, Pixel::rgb8, Pixel::bgr8, Pixel::rgba8, Pixel::bgra8, Pixel::nv12, Pixel::i420, Pixel::p010});
   }
 
-  Inputs<Image> layers_{
-      *this,
-      "layers",
-      kLayersMax,
-      optional,
-      composable(),
-      help("from the bottom upwards")};
+  Inputs<Image> layers_{*this, "layers", kLayersMax, optional, composable(), help("from the bottom upwards")};
   Output<Image> out_{*this, "video", composable()};
   Param<std::string> layout_{*this, "layout", "grid", "where the layers go",
                              choices({"grid", "row", "column", "inset", "overlay"})};

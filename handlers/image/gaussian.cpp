@@ -184,7 +184,8 @@ void GaussianBlur::run_plane(const GaussianKernel& kernel, const Plane<const uin
   sources_.resize(2 * size_t{radius} + 1);
   uint16_t* row = row_.data() + border;
   for (uint32_t y = 0; y < height; ++y) {
-    for (uint32_t i = 0; i < sources_.size(); ++i) sources_[i] = source.row(reflect101(int64_t{y} + i - radius, height));
+    for (uint32_t i = 0; i < sources_.size(); ++i)
+      sources_[i] = source.row(reflect101(int64_t{y} + i - radius, height));
     for (size_t x = 0; x < count; x += kStretch)
       blur_columns<Number>(sources_.data(), kernel.weights.data(), radius, x, std::min(kStretch, count - x), row + x);
     reflect_borders(row, width, radius, channels);

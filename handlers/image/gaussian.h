@@ -1,4 +1,5 @@
-// Gaussian blur of planes of 8 or 10 bits: separable, fixed point, borders reflected without repeating the edge (dcb|abcd|cba).
+// Gaussian blur of planes of 8 or 10 bits: separable, fixed point, borders reflected without repeating the edge
+// (dcb|abcd|cba).
 //
 // Rules. The kernel has radius ceil(3 sigma) and the samples of exp(-x²/2σ²) as weights, in 15 bits, whose sum is
 // exact: a flat picture stays flat. Rows keep 7 fractional bits between the two passes, of ten bits 5; the result is

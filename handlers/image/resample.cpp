@@ -67,8 +67,8 @@ MILLRACE_VECTORIZE void mix_rows(const uint8_t* a, const uint8_t* b, uint16_t we
 
 MILLRACE_VECTORIZE void mix_rows(const uint16_t* a, const uint16_t* b, uint16_t weight, size_t count, uint16_t* mixed) {
   for (size_t i = 0; i < count; ++i)
-    mixed[i] = gpu::mixed_sample(static_cast<uint16_t>(a[i] & kTenBits),
-                                 static_cast<uint16_t>(b[i] & kTenBits), weight);
+    mixed[i] =
+        gpu::mixed_sample(static_cast<uint16_t>(a[i] & kTenBits), static_cast<uint16_t>(b[i] & kTenBits), weight);
 }
 
 MILLRACE_VECTORIZE void blend_samples(const uint16_t* left, const uint16_t* right, const uint16_t* weights,

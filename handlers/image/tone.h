@@ -5,12 +5,12 @@
 //   saturation  v'' = Y + saturation · (v' − Y), with the luma Y = 0.299 R' + 0.587 G' + 0.114 B' (ITU-R
 //   BT.601-7, 2.5.1)
 // The tone is a table with an entry for each number, rounded to nearest; without gamma it is a line in fixed point,
-// whose results the table holds too. The saturation is a matrix, saturation · I + (1 − saturation) · (luma in each row),
-// in 15-bit fixed point. Each row has an exact sum, so that grays stay gray. Alpha is not changed.
+// whose results the table holds too. The saturation is a matrix, saturation · I + (1 − saturation) · (luma in each
+// row), in 15-bit fixed point. Each row has an exact sum, so that grays stay gray. Alpha is not changed.
 //
 // In nv12, i420 and p010 the tone works on luma, from black to white of their range, and chroma is multiplied by
-// contrast · saturation. Without gamma this equals the same settings on RGB, as long as nothing is clamped. The six bits
-// below a number of p010 are ignored, and written as 0.
+// contrast · saturation. Without gamma this equals the same settings on RGB, as long as nothing is clamped. The six
+// bits below a number of p010 are ignored, and written as 0.
 #pragma once
 
 #include <millrace/payload.h>

@@ -213,7 +213,8 @@ bool ten_bits_are_clean(const ImageView& picture) {
 
 } // namespace
 
-TEST_CASE("a canvas of planes is the work in 4:4:4 and doubles, whatever its layers, their places and its own numbers") {
+TEST_CASE(
+    "a canvas of planes is the work in 4:4:4 and doubles, whatever its layers, their places and its own numbers") {
   std::mt19937 random(75);
   for (int round = 0; round < 800; ++round) {
     Picture canvas = any_canvas(random);

@@ -86,7 +86,8 @@ TEST_CASE("chroma planes are blurred with half the sigma") {
   }
 }
 
-TEST_CASE("ten bits are blurred as the convolution is, at any size, and the six bits below are neither read nor written") {
+TEST_CASE(
+    "ten bits are blurred as the convolution is, at any size, and the six bits below are neither read nor written") {
   const std::vector<std::pair<uint32_t, uint32_t>> sizes = {{1, 1}, {1, 7}, {8, 1}, {5, 3}, {33, 18}, {701, 5}};
   for (const auto& [width, height] : sizes)
     for (double sigma : {0.0, 0.3, 1.0, 2.0, 4.7, 12.0}) {

@@ -10,6 +10,7 @@
 #include "builtin.h"
 #include "handlers/draw/mark_painter.h"
 #include "handlers/gpu/draw_kernels.h"
+#include "handlers/gpu/image_kernels.h"
 #include "handlers/gpu/layer_kernels.h"
 #include "handlers/gpu/link_kernels.h"
 #include "handlers/gpu/mark_kernels.h"
@@ -46,6 +47,13 @@ void each_pixel(const gpu::DevicePicture& picture, Paint&& paint) {
   for (uint32_t y = 0; y < span.height(); ++y)
     for (uint32_t x = 0; x < span.width(); ++x)
       paint(static_cast<int32_t>(x), static_cast<int32_t>(y), span.row(y) + size_t{x} * bytes_per_pixel(span.pixel()));
+}
+
+const char* adjust(void*, const ToneAdjuster& tone, const gpu::DevicePicture& source,
+                   const gpu::DevicePicture& target) {
+  Seen from(source), to(target);
+  tone.run({&from.value, from.data}, to.span());
+  return nullptr;
 }
 
 const char* normalize(void*, const gpu::DevicePicture& picture, const TensorForm& form, void* target) {
@@ -221,12 +229,13 @@ const char* make_lines(void*, const gpu::DeviceList<Link>& links, const gpu::Dev
   return nullptr;
 }
 
+constexpr gpu::ImageKernels kImage{nullptr, nullptr, nullptr, nullptr, nullptr, nullptr, &adjust};
 constexpr gpu::TensorKernels kTensor{&normalize, &patches, &letterbox};
 constexpr gpu::LayerKernels kLayers{&compose, &compose_planes};
 constexpr gpu::DrawKernels kDraw{&upload, &boxes, &text, &waveform};
 constexpr gpu::MarkKernels kMarks{nullptr, nullptr, &make_lines, nullptr, &paint_marks, {}};
 constexpr gpu::LinkKernels kLinks{&join_links, {}};
-constexpr gpu::Library kLibrary{nullptr, &kTensor, &kLayers, &kDraw, &kMarks, &kLinks};
+constexpr gpu::Library kLibrary{&kImage, &kTensor, &kLayers, &kDraw, &kMarks, &kLinks};
 
 // ---- a handler whose GPU body runs here -----------------------------------------------------------------------------
 
@@ -301,6 +310,15 @@ TEST_CASE("the GPU bodies of image.normalize, image.patches and image.letterbox 
                        {{"video", video}, {"boxes", Value()}});
     check_bodies_agree("image.letterbox", {{"width", "17"}, {"height", "19"}, {"fill", "0.3"}}, {{"video", video}});
     check_bodies_agree("image.letterbox", {{"width", "90"}, {"enlarge", "false"}, {"align", "top_left"}},
+                       {{"video", video}});
+  }
+}
+
+TEST_CASE("the GPU body of image.adjust asks for the picture that the CPU's makes, by the settings of now") {
+  for (Pixel pixel : kPixelFormats) {
+    const Value video = timed_noise(pixel, 41, 23);
+    check_bodies_agree("image.adjust", {}, {{"video", video}});
+    check_bodies_agree("image.adjust", {{"brightness", "0.1"}, {"gamma", "1.4"}, {"saturation", "0.5"}},
                        {{"video", video}});
   }
 }

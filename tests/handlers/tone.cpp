@@ -144,7 +144,8 @@ TEST_CASE("luma and chroma of ten bits are the formulas, to within the roundings
             random_picture(Pixel::p010, width, height, 45).tag(MR_COLOR_BT2020, range); // its low bits are noise
         const Picture made = adjusted(settings, source);
         const bool limited = range == MR_RANGE_LIMITED;
-        const double black = limited ? 64 : 0, span = limited ? 876 : 1023, gain = settings.contrast * settings.saturation;
+        const double black = limited ? 64 : 0, span = limited ? 876 : 1023,
+                     gain = settings.contrast * settings.saturation;
         double worst = 0;
         bool is_clean = true;
         for (uint32_t plane = 0; plane < 2; ++plane)
@@ -152,9 +153,9 @@ TEST_CASE("luma and chroma of ten bits are the formulas, to within the roundings
             for (uint32_t i = 0; i < plane_row_bytes(Pixel::p010, width, plane); i += 2) {
               const uint8_t *in = source.view().row(y, plane) + i, *out = made.view().row(y, plane) + i;
               const int before = in[1] * 4 + in[0] / 64, after = out[1] * 4 + out[0] / 64;
-              const double wanted = plane == 0 ? black + span * toned(settings, (before - black) / span)
-                                               : std::clamp(512 + gain * (before - 512), limited ? 64.0 : 0.0,
-                                                            limited ? 960.0 : 1023.0);
+              const double wanted =
+                  plane == 0 ? black + span * toned(settings, (before - black) / span)
+                             : std::clamp(512 + gain * (before - 512), limited ? 64.0 : 0.0, limited ? 960.0 : 1023.0);
               worst = std::max(worst, std::abs(wanted - after));
               is_clean = is_clean && out[0] % 64 == 0;
             }
