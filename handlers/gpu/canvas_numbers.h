@@ -59,6 +59,11 @@ struct LayerNumbers {
   int32_t gain; // from its depth to the canvas's, in 1/32768
   bool recodes; // through RGB
 };
+// True if the layer's numbers are the canvas's, and only move to the top of 16 bits. Numbers of ten bits above 1020 do
+// not: they are above 255 of eight.
+inline bool are_canvas_numbers(const LayerNumbers& layer, const CanvasNumbers& canvas) {
+  return !layer.recodes && layer.up == canvas.up;
+}
 inline LayerNumbers layer_numbers(const mr_image& layer, const mr_image& canvas) {
   const CanvasNumbers from = canvas_numbers(layer), to = canvas_numbers(canvas);
   const double gain =

@@ -40,22 +40,25 @@ NumberRow<Byte> chroma_row(const BasicImage<Byte>& image, uint32_t which, uint32
 template <class Number>
 constexpr int kUpOf = sizeof(Number) == 2 ? kBelowTenBits : 8;
 
-// Takes numbers of 8 or 10 bits from a row, from number `first` on.
-template <class Number>
-MILLRACE_VECTORIZE void take_numbers(const Number* in, uint32_t step, uint32_t count, uint16_t* out) {
+// Takes numbers of 8 or 10 bits from a row. Loops know their step, so that they vectorise.
+template <uint32_t kStep, class Number>
+MILLRACE_VECTORIZE void take_numbers(const Number* in, uint32_t count, uint16_t* out) {
   constexpr int kDown = sizeof(Number) == 2 ? kBelowTenBits : 0;
-  for (uint32_t i = 0; i < count; ++i) out[i] = static_cast<uint16_t>(in[size_t{i} * step] >> kDown);
+  for (size_t i = 0; i < count; ++i) out[i] = static_cast<uint16_t>(in[i * kStep] >> kDown);
 }
 void take_numbers(const NumberRow<const uint8_t>& row, bool is_wide, uint32_t first, uint32_t count, uint16_t* out) {
-  const size_t from = size_t{first} * row.step;
-  if (is_wide) return take_numbers(reinterpret_cast<const uint16_t*>(row.data) + from, row.step, count, out);
-  take_numbers(row.data + from, row.step, count, out);
+  const auto* wide = reinterpret_cast<const uint16_t*>(row.data);
+  if (row.step == 2)
+    return is_wide ? take_numbers<2>(wide + size_t{first} * 2, count, out)
+                   : take_numbers<2>(row.data + size_t{first} * 2, count, out);
+  is_wide ? take_numbers<1>(wide + first, count, out) : take_numbers<1>(row.data + first, count, out);
 }
 
-// Gives each number to two neighbours, from the second one of the first pair on if `odd`.
-void double_numbers(const uint16_t* in, bool odd, uint32_t count, uint16_t* out) {
-  const uint32_t shift = odd ? 1 : 0;
-  for (uint32_t i = 0; i < count; ++i) out[i] = in[(i + shift) / 2];
+// Gives each number to two neighbours; if `odd`, the first to one.
+MILLRACE_VECTORIZE void double_numbers(const uint16_t* in, bool odd, uint32_t count, uint16_t* out) {
+  if (odd) *out++ = *in++, --count;
+  for (uint32_t i = 0; i < count / 2; ++i) out[2 * i] = out[2 * i + 1] = in[i];
+  if (count % 2 == 1) out[count - 1] = in[count / 2];
 }
 
 template <class Number>
@@ -64,14 +67,13 @@ MILLRACE_VECTORIZE void put_luma(const uint16_t* in, uint32_t count, Number* out
   for (uint32_t i = 0; i < count; ++i) out[i] = static_cast<Number>(gpu::canvas_number(in[i], kUp) << kShift);
 }
 
-// The means of 2 × 2 numbers.
-template <class Number>
-MILLRACE_VECTORIZE void put_chroma(const uint16_t* top, const uint16_t* bottom, uint32_t step, uint32_t count,
-                                   Number* out) {
+// Puts the means of 2 × 2 numbers.
+template <uint32_t kStep, class Number>
+MILLRACE_VECTORIZE void put_chroma(const uint16_t* top, const uint16_t* bottom, uint32_t count, Number* out) {
   constexpr int kUp = kUpOf<Number>, kShift = sizeof(Number) == 2 ? kBelowTenBits : 0;
   for (uint32_t i = 0; i < count; ++i) {
     const uint32_t sum = uint32_t{top[2 * i]} + top[2 * i + 1] + bottom[2 * i] + bottom[2 * i + 1];
-    out[size_t{i} * step] = static_cast<Number>(gpu::mean_number(sum, kUp) << kShift);
+    out[size_t{i} * kStep] = static_cast<Number>(gpu::mean_number(sum, kUp) << kShift);
   }
 }
 
@@ -149,14 +151,25 @@ void encode_premultiplied(const gpu::CanvasNumbers& canvas, const ColorChunk& in
   }
 }
 
-MILLRACE_VECTORIZE void adopt_numbers(const gpu::LayerNumbers layer, const gpu::CanvasNumbers canvas, uint32_t count,
-                                      PixelChunk& chunk) {
+MILLRACE_VECTORIZE void shift_numbers(const uint16_t* in, int up, uint32_t count, uint16_t* out) {
+  for (uint32_t i = 0; i < count; ++i) out[i] = static_cast<uint16_t>(in[i] << up);
+}
+
+MILLRACE_VECTORIZE void change_numbers(const gpu::LayerNumbers layer, const gpu::CanvasNumbers canvas, uint32_t count,
+                                       PixelChunk& chunk) {
   for (uint32_t i = 0; i < count; ++i) {
     const gpu::Ycbcr16 pixel = gpu::canvas_pixel(layer, canvas, chunk.y[i], chunk.u[i], chunk.v[i]);
     chunk.y[i] = static_cast<uint16_t>(pixel.y);
     chunk.u[i] = static_cast<uint16_t>(pixel.u);
     chunk.v[i] = static_cast<uint16_t>(pixel.v);
   }
+}
+
+// Turns a layer's numbers of 8 or 10 bits into the canvas's of 16.
+void adopt_numbers(const gpu::LayerNumbers& layer, const gpu::CanvasNumbers& canvas, uint32_t count,
+                   PixelChunk& chunk) {
+  if (!gpu::are_canvas_numbers(layer, canvas)) return change_numbers(layer, canvas, count, chunk);
+  for (uint16_t* numbers : {chunk.y, chunk.u, chunk.v}) shift_numbers(numbers, layer.up, count, numbers);
 }
 
 MILLRACE_VECTORIZE void weigh_alpha(const uint8_t* alpha, uint32_t opacity, uint32_t count, uint16_t* weights) {
@@ -211,11 +224,9 @@ void take_rows(const ImageSpan& canvas, uint32_t y, uint32_t left, uint32_t righ
     PixelChunk chunk;
     for (uint32_t r = 0; r < 2; ++r) {
       take_ycbcr(view, x, std::min(y + r, canvas.height() - 1), count, chunk);
-      for (uint32_t i = 0; i < count; ++i) {
-        rows[r].y[x + i] = static_cast<uint16_t>(chunk.y[i] << up);
-        rows[r].u[x + i] = static_cast<uint16_t>(chunk.u[i] << up);
-        rows[r].v[x + i] = static_cast<uint16_t>(chunk.v[i] << up);
-      }
+      shift_numbers(chunk.y, up, count, rows[r].y + x);
+      shift_numbers(chunk.u, up, count, rows[r].u + x);
+      shift_numbers(chunk.v, up, count, rows[r].v + x);
     }
   }
 }
@@ -233,7 +244,11 @@ void put_rows(const ImageSpan& canvas, uint32_t y, uint32_t left, uint32_t right
     uint16_t* bottom = is_last ? top : which == 0 ? rows[1].u : rows[1].v;
     if (right % 2 == 1) top[right] = top[right - 1], bottom[right] = bottom[right - 1];
     const NumberRow<uint8_t> row = chroma_row(canvas, which, y / 2);
-    put_chroma(top + left, bottom + left, row.step, (right - left + 1) / 2, at(row, left / 2));
+    const uint32_t pairs = (right - left + 1) / 2;
+    if (row.step == 2)
+      put_chroma<2>(top + left, bottom + left, pairs, at(row, left / 2));
+    else
+      put_chroma<1>(top + left, bottom + left, pairs, at(row, left / 2));
   }
 }
 
