@@ -60,7 +60,7 @@ inline PlaneBlur plane_blur(const DevicePicture& source, const DevicePicture& ta
           to.stride,
           plane_extent(pixel, source.image.width, plane),
           to.rows,
-          blur_tile_width(weights.radius, sample_bytes(pixel, plane) / (pixel == Pixel::p010 ? 2 : 1)),
+          blur_tile_width(weights.radius, sample_bytes(pixel, plane) / channel_bytes_of(pixel)),
           weights};
 }
 
@@ -115,7 +115,9 @@ MR_BOTH FourNumbers four_numbers(const uint8_t* row, uint32_t at) {
   const auto number = [](uint32_t bits) { return static_cast<float>(bits); };
   if constexpr (Of::kBits == 16) {
     const uint32_t low = load_cut<4>(row + 2 * size_t{at}), high = load_cut<4>(row + 2 * size_t{at} + 4);
-    return {number(low >> 6 & 1023), number(low >> 22), number(high >> 6 & 1023), number(high >> 22)};
+    constexpr int kUp = kBelowTenBits;
+    return {number(low >> kUp & 1023), number(low >> (16 + kUp)), number(high >> kUp & 1023),
+            number(high >> (16 + kUp))};
   }
   const uint32_t bytes = load_cut<4>(row + at);
   return {number(bytes & 255), number(bytes >> 8 & 255), number(bytes >> 16 & 255), number(bytes >> 24)};
@@ -213,7 +215,8 @@ MR_BOTH void add_pixel(const BlurMemory& memory, const uint16_t* sums, uint32_t 
 // Sums along a row for four pixels, whose leftmost sample is at `sums`.
 template <class Of>
 MR_BOTH void blur_four(const BlurMemory& memory, uint32_t radius, const uint16_t* sums, uint32_t (&pixels)[4]) {
-  constexpr uint32_t kChannels = Of::kChannels, kDown = 15 + kBlurFraction<Of>, kUp = Of::kBits == 16 ? 6 : 0;
+  constexpr uint32_t kChannels = Of::kChannels, kDown = 15 + kBlurFraction<Of>,
+                     kUp = Of::kBits == 16 ? kBelowTenBits : 0;
   float along[4][kChannels] = {};
   MR_UNROLL
   for (uint32_t k = 0; k < 3; ++k) add_pixel<kChannels>(memory, sums, k, 0, k, along);

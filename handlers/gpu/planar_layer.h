@@ -120,6 +120,7 @@ struct PixelBlock {
   Ycbcr16 pixels[4]; // row by row
 };
 
+// `weight` is 0…kWeightMax.
 MR_BOTH inline void lay_pixel(const Ycbcr16& above, uint32_t weight, Ycbcr16& below) {
   below.y = laid_number(below.y, above.y, weight);
   below.u = laid_number(below.u, above.u, weight);
@@ -160,7 +161,6 @@ MR_BOTH inline void lay_block(const PlanarLayer& planar, const CanvasNumbers& ca
   }
 }
 
-// The canvas's own numbers in a block. A last odd column and row are repeated.
 MR_BOTH inline void put_number(uint8_t* row, uint32_t i, uint32_t number, bool is_wide) {
   if (is_wide)
     reinterpret_cast<uint16_t*>(row)[i] = static_cast<uint16_t>(number << kBelowTenBits);
@@ -180,6 +180,7 @@ MR_BOTH inline ChromaPlace chroma_place(const DevicePicture& canvas, uint32_t wh
   return {1, 2 * x + which};
 }
 
+// Takes the canvas's own numbers. A last odd column and row are repeated.
 MR_BOTH inline void load_block(const CanvasNumbers& numbers, const DevicePicture& canvas, uint32_t x, uint32_t y,
                                PixelBlock& block) {
   const bool is_wide = numbers.up == kBelowTenBits;
@@ -196,6 +197,7 @@ MR_BOTH inline void load_block(const CanvasNumbers& numbers, const DevicePicture
   }
 }
 
+// Stores the numbers of the pixels inside the canvas, and the mean of their chroma.
 MR_BOTH inline void store_block(const CanvasNumbers& numbers, const DevicePicture& canvas, uint32_t x, uint32_t y,
                                 PixelBlock& block) {
   const bool is_wide = numbers.up == kBelowTenBits;

@@ -24,7 +24,7 @@ struct Samples {
 // Calls use(Samples<…>()) for those of a plane.
 template <class Use>
 void with_samples(Pixel pixel, uint32_t plane, const Use& use) {
-  const bool is_wide = pixel == Pixel::p010;
+  const bool is_wide = channel_bytes_of(pixel) == 2;
   switch (sample_bytes(pixel, plane)) {
     case 1: return use(Samples<1, 8>());
     case 2: return is_wide ? use(Samples<1, 16>()) : use(Samples<2, 8>());

@@ -8,6 +8,7 @@
 #include <cstdint>
 
 #include "handlers/gpu/both.h"
+#include "handlers/image/planes.h"
 
 namespace millrace::handlers {
 
@@ -18,7 +19,7 @@ inline constexpr uint32_t kToneSteps = sizeof(Number) == 2 ? 1024 : 256;
 template <class Number>
 inline constexpr int kToneFraction = sizeof(Number) == 2 ? 13 : 16;
 template <class Number>
-inline constexpr int kToneUp = sizeof(Number) == 2 ? 6 : 0;
+inline constexpr int kToneUp = sizeof(Number) == 2 ? kBelowTenBits : 0;
 
 // A line over numbers: clamp((v · gain + offset) >> fraction) between low and high.
 struct ToneLine {

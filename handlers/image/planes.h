@@ -22,6 +22,9 @@ inline uint32_t sample_bytes(Pixel pixel, uint32_t plane) {
   return pixel == Pixel::nv12 ? 2 : 1;
 }
 
+// The bytes of one channel: 2 with ten bits at the top.
+inline uint32_t channel_bytes_of(Pixel pixel) { return pixel == Pixel::p010 ? 2 : 1; }
+
 // The columns or rows of a plane, for a picture that is `extent` wide or high; halves are rounded up.
 inline uint32_t plane_extent(Pixel pixel, uint32_t extent, uint32_t plane) {
   return plane > 0 && halves_chroma(pixel) ? extent / 2 + extent % 2 : extent;
@@ -41,7 +44,7 @@ struct Plane {
 template <class Byte>
 Plane<Byte> plane_of(const BasicImage<Byte>& image, uint32_t plane) {
   const Pixel pixel = image.pixel();
-  const uint32_t channel_bytes = pixel == Pixel::p010 ? 2 : 1;
+  const uint32_t channel_bytes = channel_bytes_of(pixel);
   return {image.plane(plane), image.stride(plane), sample_bytes(pixel, plane) / channel_bytes, channel_bytes};
 }
 
