@@ -38,8 +38,9 @@ otherwise.
 Layers after the first are laid over the others by `blend` and `opacity`: over, add, subtract,
 multiply, screen, darken, lighten and difference are those of W3C Compositing and Blending. The
 alpha of rgba8 and bgra8 layers counts. `premultiplied` says that their colours are already
-multiplied by it, as is usual in rendered pictures. `format` is the canvas's; layers of any other
-format are converted.
+multiplied by it, as is usual in rendered pictures. `format` is the canvas's: that of the first
+layer unless it is set, or rgb8 if `blend` cannot be done there. Layers of any other format are
+converted.
 
 A canvas of nv12, i420 or p010 has the matrix and range of the first layer, or else BT.601, limited.
 Its chroma samples lie in the middle of their 2x2 pixels. Opaque layers of the same format, matrix
@@ -244,7 +245,7 @@ class Composite final : public Handler {
     if (*format_ != "first") return pixel_named(*format_);
     if (std::popcount(first.pixel_formats) != 1) return Pixel::rgb8;
     const auto pixel = static_cast<Pixel>(std::countr_zero(first.pixel_formats));
-    return is_interleaved8(pixel) ? pixel : Pixel::rgb8;
+    return halves_chroma(pixel) && *blend_ != "over" ? Pixel::rgb8 : pixel;
   }
 
   std::array<uint8_t, 4> background_pixel() const {
@@ -292,7 +293,7 @@ class Composite final : public Handler {
   Param<std::string> until_{*this, "until", "longest", "the run ends with the layer that ends last, or first",
                             choices({"longest", "shortest"})};
   Param<std::string> background_{*this, "background", "#000000", "\"#rrggbb\" or \"#rrggbbaa\""};
-  Param<std::string> format_{*this, "format", "first", "of the canvas; first: the first layer's, or rgb8",
+  Param<std::string> format_{*this, "format", "first", "of the canvas; first: the first layer's",
                              choices({"first", "gray8", "rgb8", "bgr8", "rgba8", "bgra8", "nv12", "i420", "p010"})};
   Composer composer_;
   ComposeSettings settings_;

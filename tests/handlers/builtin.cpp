@@ -6,6 +6,9 @@
 #include <filesystem>
 #include <fstream>
 #include <iterator>
+#include <set>
+#include <string>
+#include <vector>
 
 using namespace millrace;
 using namespace millrace::handlers;
@@ -61,4 +64,26 @@ TEST_CASE("every parameter and every handler says what it is") {
     for (uint32_t p = 0; p < handler.declaration().param_count; ++p)
       CHECK(std::string(handler.declaration().params[p].help) != "");
   }
+}
+
+TEST_CASE("what hands pictures on takes them as decoders give them, so nothing is converted between two codecs") {
+  constexpr uint64_t kDecoded = bit_of(Pixel::nv12) | bit_of(Pixel::i420) | bit_of(Pixel::p010);
+  // These paint in red, green and blue.
+  const std::set<std::string> kInterleaved = {"draw.marker", "draw.marks", "draw.shapes", "draw.trails"};
+  const mr_plugin& plugin = *millrace_builtin_plugin();
+  size_t looked_at = 0;
+  for (uint32_t i = 0; i < plugin.type_count; ++i) {
+    const std::string type = plugin.types[i]->type;
+    const testing::TableTest handler(*plugin.types[i]);
+    const mr_declaration& declaration = handler.declaration();
+    std::vector<const mr_port*> inputs, outputs;
+    for (uint32_t p = 0; p < declaration.port_count; ++p)
+      if (declaration.ports[p].accepts.kind == MR_KIND_IMAGE)
+        (declaration.ports[p].direction == MR_INPUT ? inputs : outputs).push_back(&declaration.ports[p]);
+    if (inputs.empty() || outputs.empty()) continue;
+    INFO(type);
+    ++looked_at;
+    CHECK((inputs[0]->accepts.pixel_formats & kDecoded) == (kInterleaved.count(type) ? 0 : kDecoded));
+  }
+  CHECK(looked_at > 12);
 }

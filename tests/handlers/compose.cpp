@@ -296,10 +296,16 @@ TEST_CASE("image.composite says before it starts what cannot be") {
   CHECK(none.error() == "image.composite needs at least one layer");
 }
 
-TEST_CASE("the canvas has a format of its own where it is asked for, and rgb8 where the first layer is YCbCr") {
-  for (const auto& [asked, made] :
-       {std::pair{"first", Pixel::rgb8}, {"bgra8", Pixel::bgra8}, {"gray8", Pixel::gray8}}) {
-    TableTest composite(builtin("image.composite"), {{"format", asked}});
+TEST_CASE("the canvas has the format of its first layer, one that is asked for, or rgb8 where colours are multiplied") {
+  struct Asked {
+    const char *format, *blend;
+    Pixel made;
+  };
+  for (const auto& [asked, blend, made] : {Asked{"first", "over", Pixel::i420},
+                                           {"first", "multiply", Pixel::rgb8},
+                                           {"bgra8", "over", Pixel::bgra8},
+                                           {"gray8", "over", Pixel::gray8}}) {
+    TableTest composite(builtin("image.composite"), {{"format", asked}, {"blend", blend}});
     composite.input("layers", testing::image(Pixel::i420, 8, 8, 128), 0);
     const Result result = composite.tick();
     REQUIRE(result.ok());
