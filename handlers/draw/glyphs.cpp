@@ -163,6 +163,7 @@ GlyphSet::GlyphSet(const std::string& font, uint32_t size, std::string_view extr
   std::sort(glyphs_.begin(), glyphs_.end(), [](const Glyph& a, const Glyph& b) { return a.code_point < b.code_point; });
   ascent_ = whole_pixels_up(face->size->metrics.ascender);
   descent_ = whole_pixels_up(-face->size->metrics.descender);
+  finish();
 }
 
 void GlyphSet::render(void* raw_face, uint32_t code_point) {
@@ -213,7 +214,16 @@ GlyphSet GlyphSet::outlined(uint32_t radius) const {
         }
       }
   }
+  wide.finish();
   return wide;
+}
+
+void GlyphSet::finish() {
+  masks_.resize(masks_.size() + kMaskSlack);
+  for (const Glyph& glyph : glyphs_) {
+    rise_ = std::max(rise_, glyph.top);
+    fall_ = std::max(fall_, static_cast<int32_t>(glyph.height) - glyph.top);
+  }
 }
 
 const GlyphSet::Glyph* GlyphSet::find(uint32_t code_point) const {
@@ -230,22 +240,17 @@ int64_t GlyphSet::width(std::string_view text) const {
   return sum;
 }
 
-void GlyphSet::draw(const ImageSpan& picture, std::string_view text, int64_t x, int64_t y, const Ink& ink) const {
-  const int64_t picture_width = picture.width(), picture_height = picture.height();
-  while (!text.empty()) {
-    const Glyph* glyph = find(next_code_point(text));
-    if (!glyph) continue;
-    const int64_t left = x + glyph->left, top = y - glyph->top;
-    const int64_t first = std::max<int64_t>(0, -left), last = std::min<int64_t>(glyph->width, picture_width - left);
-    const int64_t bottom = std::min<int64_t>(glyph->height, picture_height - top);
-    for (int64_t row = std::max<int64_t>(0, -top); row < bottom; ++row) {
-      const uint8_t* mask = masks_.data() + glyph->mask + static_cast<size_t>(row) * glyph->width;
-      uint8_t* pixels = picture.row(static_cast<uint32_t>(top + row));
-      for (int64_t i = first; i < last; ++i)
-        if (mask[i] > 0) blend(pixels + (left + i) * ink.channel_count, ink, mask[i]);
+void GlyphSet::draw(const ImageSpan& picture, std::string_view text, int64_t x, int64_t y, const Ink& ink,
+                    const Rectangle& clip) const {
+  const Rectangle seen = common_part(clip, {0, 0, picture.width(), picture.height()});
+  each_stamp(text, x, y, seen, [&](const Stamp& stamp) {
+    for (uint32_t row = 0; row < stamp.height; ++row) {
+      const uint8_t* mask = stamp.mask + row * stamp.mask_stride;
+      uint8_t* pixels = picture.row(stamp.top + row) + size_t{stamp.left} * ink.channel_count;
+      for (size_t i = 0; i < stamp.width; ++i)
+        if (mask[i] > 0) blend(pixels + i * ink.channel_count, ink, mask[i]);
     }
-    x += glyph->advance;
-  }
+  });
 }
 
 } // namespace millrace::handlers

@@ -36,12 +36,27 @@ class GlyphSet {
   // How far the tallest letters rise above the baseline and the lowest fall below it, in pixels; both positive.
   int32_t ascent() const { return ascent_; }
   int32_t descent() const { return descent_; }
+  // How far any mask reaches above the baseline and below it, in pixels; 0 if none does. They may exceed the above: an
+  // outline does, and letters of other fonts.
+  int32_t rise() const { return rise_; }
+  int32_t fall() const { return fall_; }
   // The text's width in pixels, as the sum of the advances. Code points that were not rendered count as '?'.
   int64_t width(std::string_view text) const;
   // Letters of `extra`, each once, that no font has, as UTF-8; they are drawn as the font's empty box.
   const std::string& missing() const { return missing_; }
-  // Draws one line with its baseline at `y` and the pen starting at `x`, clipped to the picture.
-  void draw(const ImageSpan& picture, std::string_view text, int64_t x, int64_t y, const Ink& ink) const;
+  // Draws one line with its baseline at `y` and the pen starting at `x`, clipped to the picture and to `clip`.
+  void draw(const ImageSpan& picture, std::string_view text, int64_t x, int64_t y, const Ink& ink,
+            const Rectangle& clip = kEverywhere) const;
+
+  // The part of a letter's mask that is seen, and its place.
+  struct Stamp {
+    const uint8_t* mask; // the first row's first byte
+    size_t mask_stride;
+    uint32_t left, top, width, height; // in the picture
+  };
+  // Calls `use(stamp)` for each letter of a line of which any part lies in `clip`, which lies in the picture.
+  template <class Use>
+  void each_stamp(std::string_view text, int64_t x, int64_t y, const Rectangle& clip, Use&& use) const;
 
   struct Glyph {
     uint32_t code_point = 0;
@@ -52,17 +67,36 @@ class GlyphSet {
   };
   // The glyph of a code point, or that of '?' if the code point was not rendered; null if '?' was not rendered either.
   const Glyph* find(uint32_t code_point) const;
+  // kMaskSlack bytes, which belong to no glyph, follow the last mask: rows may be read in blocks.
+  static constexpr size_t kMaskSlack = 8;
   const std::vector<uint8_t>& masks() const { return masks_; }
 
  private:
   void render(void* face, uint32_t code_point); // an FT_Face
+  void finish();                                // call it once all glyphs are there
 
   void render_from_other_fonts(void* library, uint32_t size, std::vector<uint32_t>& lacking); // an FT_Library
 
   std::string missing_;
   std::vector<Glyph> glyphs_; // sorted by code point
   std::vector<uint8_t> masks_;
-  int32_t ascent_ = 0, descent_ = 0;
+  int32_t ascent_ = 0, descent_ = 0, rise_ = 0, fall_ = 0;
 };
+
+template <class Use>
+void GlyphSet::each_stamp(std::string_view text, int64_t x, int64_t y, const Rectangle& clip, Use&& use) const {
+  while (!text.empty()) {
+    const Glyph* glyph = find(next_code_point(text));
+    if (!glyph) continue;
+    const int64_t left = x + glyph->left, top = y - glyph->top;
+    const Rectangle seen = common_part({left, top, left + glyph->width, top + glyph->height}, clip);
+    if (seen.left < seen.right && seen.top < seen.bottom)
+      use(Stamp{masks_.data() + glyph->mask + static_cast<size_t>(seen.top - top) * glyph->width +
+                    static_cast<size_t>(seen.left - left),
+                glyph->width, static_cast<uint32_t>(seen.left), static_cast<uint32_t>(seen.top),
+                static_cast<uint32_t>(seen.right - seen.left), static_cast<uint32_t>(seen.bottom - seen.top)});
+    x += glyph->advance;
+  }
+}
 
 } // namespace millrace::handlers

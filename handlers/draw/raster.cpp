@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <array>
 
+#include "handlers/gpu/color_math.h"
+
 namespace millrace::handlers {
 namespace {
 
@@ -27,8 +29,8 @@ std::optional<Color> parse_color(std::string_view text) {
   return Color{bytes[0], bytes[1], bytes[2], bytes[3]};
 }
 
-Ink ink_of(Color color, Pixel pixel) {
-  switch (pixel) {
+Ink ink_of(Color color, const ColorForm& form) {
+  switch (form.pixel) {
     case Pixel::gray8: {
       const uint32_t luma = (9798u * color.r + 19235u * color.g + 3735u * color.b + (1u << 14)) >> 15;
       return {{static_cast<uint8_t>(luma)}, 1, color.a};
@@ -36,8 +38,32 @@ Ink ink_of(Color color, Pixel pixel) {
     case Pixel::bgr8: return {{color.b, color.g, color.r}, 3, color.a};
     case Pixel::rgba8: return {{color.r, color.g, color.b, 255}, 4, color.a};
     case Pixel::bgra8: return {{color.b, color.g, color.r, 255}, 4, color.a};
+    case Pixel::nv12:
+    case Pixel::i420:
+    case Pixel::p010: {
+      const uint32_t bits = form.pixel == Pixel::p010 ? 10 : 8;
+      const gpu::ColorMatrix matrix = gpu::color_matrix(form.color, form.range, bits);
+      const auto upper = [bits](int32_t number) { return static_cast<uint16_t>(number << (16 - bits)); };
+      return {{},
+              0,
+              color.a,
+              {0, upper(gpu::luma_of(matrix, color.r, color.g, color.b)),
+               upper(gpu::cb_of(matrix, 4 * color.r, 4 * color.g, 4 * color.b)),
+               upper(gpu::cr_of(matrix, 4 * color.r, 4 * color.g, 4 * color.b))}};
+    }
     default: return {{color.r, color.g, color.b}, 3, color.a};
   }
+}
+
+std::array<Rectangle, 4> frame_parts(const Rectangle& area, int64_t thickness) {
+  const int64_t height = area.bottom - area.top, width = area.right - area.left;
+  if (height <= 0 || width <= 0) return {};
+  if (2 * thickness >= std::min(height, width)) return {area};
+  const int64_t inner_top = area.top + thickness, inner_bottom = area.bottom - thickness;
+  return {{{area.left, area.top, area.right, inner_top},
+           {area.left, inner_bottom, area.right, area.bottom},
+           {area.left, inner_top, area.left + thickness, inner_bottom},
+           {area.right - thickness, inner_top, area.right, inner_bottom}}};
 }
 
 void fill_rectangle(const ImageSpan& picture, Rectangle area, const Ink& ink) {
@@ -52,14 +78,7 @@ void fill_rectangle(const ImageSpan& picture, Rectangle area, const Ink& ink) {
 }
 
 void draw_frame(const ImageSpan& picture, Rectangle area, int64_t thickness, const Ink& ink) {
-  const int64_t height = area.bottom - area.top, width = area.right - area.left;
-  if (height <= 0 || width <= 0) return;
-  if (2 * thickness >= std::min(height, width)) return fill_rectangle(picture, area, ink);
-  const int64_t inner_top = area.top + thickness, inner_bottom = area.bottom - thickness;
-  fill_rectangle(picture, {area.left, area.top, area.right, inner_top}, ink);
-  fill_rectangle(picture, {area.left, inner_bottom, area.right, area.bottom}, ink);
-  fill_rectangle(picture, {area.left, inner_top, area.left + thickness, inner_bottom}, ink);
-  fill_rectangle(picture, {area.right - thickness, inner_top, area.right, inner_bottom}, ink);
+  for (const Rectangle& part : frame_parts(area, thickness)) fill_rectangle(picture, part, ink);
 }
 
 } // namespace millrace::handlers

@@ -8,6 +8,7 @@
 
 #include "handlers/draw/caption.h"
 #include "handlers/draw/glyphs.h"
+#include "handlers/draw/ink_band.h"
 #include "handlers/draw/packed_sheet.h"
 #include "handlers/gpu/draw_kernels.h"
 #include "handlers/record/any_records.h"
@@ -35,6 +36,10 @@ the CPU only.
 A `box` under the text or an `outline` around its letters keeps the text readable on any picture.
 Both are colours; "" is none. The box is `padding` larger than the line. Neither moves the text.
 
+nv12, i420 and p010 are drawn on as they are. A chroma sample lies in the middle of its 2x2 pixels
+and is blended by the share of them that is covered. The numbers of a colour are those of the
+picture's matrix and range.
+
 Without `font` the font is DejaVu Sans from the system's usual font folders. If it is missing, the
 handler reports that before the first tick. Letters that the font lacks are taken from another font
 of the machine; those that none has are empty boxes, and a warning names them.
@@ -60,6 +65,7 @@ class Text final : public Handler {
   }
 
   void configure(const Formats& formats) override {
+    width_ = formats.in(video_).width;
     check_color("color", *color_, false);
     check_color("box", *box_, true);
     check_color("outline", *outline_, true);
@@ -85,6 +91,7 @@ class Text final : public Handler {
     if (!glyphs_.missing().empty())
       log(MR_LOG_WARNING, "no font of this machine has " + quoted_letters(glyphs_.missing()) +
                               ": an empty box is drawn instead; a font file that has them: font=FILE");
+    band_.reserve(width_);
     if (Caption::shows_clock(*text_)) tzset(); // reads the time zone's file here, and not in a tick
   }
 
@@ -96,11 +103,19 @@ class Text final : public Handler {
     const int64_t width = glyphs_.width(line), left = x_ >= 0 ? *x_ : picture.width() + x_ - width;
     const int64_t top = top_in(picture), height = glyphs_.ascent() + glyphs_.descent(),
                   baseline = top + glyphs_.ascent();
-    if (!box_->empty())
-      fill_rectangle(picture, {left - padding_, top - padding_, left + width + padding_, top + height + padding_},
-                     ink_of(box_color_, picture.pixel()));
-    if (!outline_->empty()) outlines_.draw(picture, line, left, baseline, ink_of(outline_color_, picture.pixel()));
-    glyphs_.draw(picture, line, left, baseline, ink_of(ink_color_, picture.pixel()));
+    const Rectangle box = {left - padding_, top - padding_, left + width + padding_, top + height + padding_};
+    const ColorForm form(picture);
+    const Ink ink = ink_of(ink_color_, form), box_ink = ink_of(box_color_, form),
+              outline_ink = ink_of(outline_color_, form);
+    const auto paint = [&](auto&& target) {
+      if (!box_->empty()) target.fill(box, box_ink);
+      if (!outline_->empty()) target.write(outlines_, line, left, baseline, outline_ink);
+      target.write(glyphs_, line, left, baseline, ink);
+    };
+    const GlyphSet& widest = outline_->empty() ? glyphs_ : outlines_;
+    int64_t first = baseline - widest.rise(), last = baseline + widest.fall();
+    if (!box_->empty()) first = std::min(first, box.top), last = std::max(last, box.bottom);
+    paint_over(picture, band_, first, last, paint);
   }
 
   // The line is made on the device, which knows the index and time of a tick even if the host does not call process()
@@ -116,20 +131,20 @@ class Text final : public Handler {
     std::copy(caption_.values().begin(), caption_.values().end(), line.values);
     line.records[kBoxes] = records_on_device(tick, boxes_);
     line.records[kRecords] = records_on_device(tick, records_);
-    line.ink = ink_of(ink_color_, picture.pixel());
+    line.ink = ink_of(ink_color_, ColorForm(picture));
     line.x = static_cast<int32_t>(*x_);
     const auto top = static_cast<int32_t>(top_in(picture));
     line.baseline = top + glyphs_.ascent();
     line.top = line.baseline - sheet_.top();
     line.bottom = line.baseline + sheet_.bottom();
     line.outline_first = sheet_.outline_first();
-    line.outline = ink_of(outline_color_, picture.pixel());
+    line.outline = ink_of(outline_color_, ColorForm(picture));
     line.boxed = !box_->empty();
     if (line.boxed) {
       line.padding = static_cast<int32_t>(*padding_);
       line.box_top = top - line.padding;
       line.box_bottom = top + glyphs_.ascent() + glyphs_.descent() + line.padding;
-      line.box = ink_of(box_color_, picture.pixel());
+      line.box = ink_of(box_color_, ColorForm(picture));
       line.top = std::min(line.top, line.box_top);
       line.bottom = std::max(line.bottom, line.box_bottom);
     }
@@ -164,7 +179,9 @@ class Text final : public Handler {
     return {Cuda::value_of(port.raw(tick)), port.raw(tick).data};
   }
 
-  Input<Image> video_{*this, "video", pixels({Pixel::gray8, Pixel::rgb8, Pixel::bgr8, Pixel::rgba8, Pixel::bgra8})};
+  Input<Image> video_{*this, "video",
+                      pixels({Pixel::gray8, Pixel::rgb8, Pixel::bgr8, Pixel::rgba8, Pixel::bgra8, Pixel::nv12,
+                              Pixel::i420, Pixel::p010})};
   Input<Records<Box>> boxes_{*this, "boxes", optional, help("the records that {boxes.count} and its like show")};
   Input<Any> records_{*this, "records", optional, of_records,
                       help("any records, which {records.count} and its like show")};
@@ -183,6 +200,8 @@ class Text final : public Handler {
   GlyphSet glyphs_, outlines_;
   PackedSheet sheet_; // the letters that the text and its numbers need
   Color ink_color_, box_color_, outline_color_;
+  InkBand band_;
+  uint32_t width_ = 0;
 };
 
 } // namespace

@@ -7,8 +7,10 @@
 
 #include <algorithm>
 
+#include "handlers/gpu/inked_pixel.h"
 #include "handlers/gpu/rounded_product.h"
 #include "handlers/gpu/tiles.cuh"
+#include "handlers/image/planes.h"
 
 namespace millrace::handlers::gpu {
 
@@ -101,10 +103,67 @@ __device__ void set_line(const TextLine& text, const mr_device_tick& tick, uint3
   __syncthreads();
 }
 
+__device__ bool in_box(const TextLine& text, const SetLine& line, int32_t x, int32_t y) {
+  return text.boxed && line.count > 0 && x >= line.left - text.padding && x < line.right + text.padding &&
+         y >= text.box_top && y < text.box_bottom;
+}
+
+// What one thread of draw_text() paints: a pixel of interleaved channels, whose bytes change with each mark …
+struct TextPixel {
+  static constexpr int32_t kSide = 1;
+  __device__ TextPixel(const DevicePicture& picture, int32_t left, int32_t top)
+      : x(left), y(top), pixel(pixel_at(picture, x, y)) {}
+  __device__ void fill(const TextLine& text, const SetLine& line) const {
+    if (in_box(text, line, x, y)) blend(pixel, text.box, 255);
+  }
+  __device__ void add_letter(const TextLine& text, uint32_t glyph, int32_t pen, const Ink& ink) const {
+    const uint32_t coverage = coverage_at(text.sheet, glyph, pen, text.baseline, x, y);
+    if (coverage > 0) blend(pixel, ink, coverage);
+  }
+  __device__ void end_letters(const Ink&) const {}
+  __device__ void lay(const DevicePicture&) const {}
+
+  int32_t x, y;
+  uint8_t* pixel;
+};
+
+// … or the pixels of a chroma sample, over which the ink of all marks is laid in the end.
+struct TextQuad {
+  static constexpr int32_t kSide = 2;
+  __device__ TextQuad(const DevicePicture&, int32_t left, int32_t top) : x(left), y(top) {}
+  __device__ void fill(const TextLine& text, const SetLine& line) {
+    MR_UNROLL
+    for (int32_t i = 0; i < 4; ++i)
+      if (in_box(text, line, x + i % 2, y + i / 2)) pixels[i].paint(text.box, share_of(255, text.box.alpha));
+  }
+  __device__ void add_letter(const TextLine& text, uint32_t glyph, int32_t pen, const Ink& ink) {
+    MR_UNROLL
+    for (int32_t i = 0; i < 4; ++i) {
+      const uint32_t coverage = coverage_at(text.sheet, glyph, pen, text.baseline, x + i % 2, y + i / 2);
+      shares[i] = share_of_both(shares[i], share_of(static_cast<uint8_t>(coverage), ink.alpha));
+    }
+  }
+  __device__ void end_letters(const Ink& ink) {
+    MR_UNROLL
+    for (int32_t i = 0; i < 4; ++i) {
+      pixels[i].paint(ink, shares[i]);
+      shares[i] = 0;
+    }
+  }
+  __device__ void lay(const DevicePicture& picture) const {
+    lay_quad(picture, static_cast<uint32_t>(x), static_cast<uint32_t>(y), pixels);
+  }
+
+  int32_t x, y;
+  InkedPixel pixels[4];
+  uint16_t shares[4] = {}; // of the letters of one ink
+};
+
 // Called by all threads of a block, whose first column is `left`. Draws the line's letters if `first` is 0, or the
 // letters' outlines, which begin at glyph `first` of the sheet.
+template <class Target>
 __device__ void draw_letters(const TextLine& text, const SetLine& line, uint32_t first, const Ink& ink, int32_t left,
-                             bool inside, const DevicePicture& picture, int32_t x, int32_t y) {
+                             bool inside, Target& target) {
   __shared__ uint16_t seen[kThreads];
   for (uint32_t begin = 0; begin < line.count; begin += kThreads) {
     const uint32_t index = begin + thread_index();
@@ -112,44 +171,59 @@ __device__ void draw_letters(const TextLine& text, const SetLine& line, uint32_t
     if (index < line.count) {
       const SheetGlyph& shape = text.sheet.glyphs[first + line.glyphs[index]];
       const int32_t from = line.pens[index] + shape.left;
-      touches = from < left + static_cast<int32_t>(kBlockWidth) && from + static_cast<int32_t>(shape.width) > left;
+      const int32_t right = left + static_cast<int32_t>(kBlockWidth) * Target::kSide;
+      touches = from < right && from + static_cast<int32_t>(shape.width) > left;
     }
     Votes kept[1];
     vote({touches}, kept);
     if (touches) seen[kept[0].before] = static_cast<uint16_t>(index);
     __syncthreads();
-    for (uint32_t k = 0; k < kept[0].all && inside; ++k) {
-      const uint32_t coverage =
-          coverage_at(text.sheet, first + line.glyphs[seen[k]], line.pens[seen[k]], text.baseline, x, y);
-      if (coverage > 0) blend(pixel_at(picture, x, y), ink, coverage);
-    }
+    for (uint32_t k = 0; k < kept[0].all && inside; ++k)
+      target.add_letter(text, first + line.glyphs[seen[k]], line.pens[seen[k]], ink);
     __syncthreads();
   }
+  if (inside) target.end_letters(ink);
 }
 
+// The first row that is painted: even if threads paint 2×2 pixels.
+template <class Target>
+MR_BOTH int32_t first_row(const TextLine& text) {
+  return (text.top > 0 ? text.top : 0) / Target::kSide * Target::kSide;
+}
+
+template <class Target>
 __global__ void draw_text(const __grid_constant__ TextLine text, const mr_device_tick* tick,
                           const __grid_constant__ DevicePicture picture) {
   await_inputs();
   __shared__ SetLine line;
   set_line(text, *tick, picture.image.width, line);
-  const auto left = static_cast<int32_t>(blockIdx.x * kBlockWidth);
-  const int32_t top = max(text.top, 0) + static_cast<int32_t>(blockIdx.y * kBlockHeight);
-  const int32_t x = left + static_cast<int32_t>(threadIdx.x), y = top + static_cast<int32_t>(threadIdx.y);
+  const auto left = static_cast<int32_t>(blockIdx.x * kBlockWidth) * Target::kSide;
+  const int32_t top = first_row<Target>(text) + static_cast<int32_t>(blockIdx.y * kBlockHeight) * Target::kSide;
+  const int32_t x = left + static_cast<int32_t>(threadIdx.x) * Target::kSide;
+  const int32_t y = top + static_cast<int32_t>(threadIdx.y) * Target::kSide;
   const bool inside = x < static_cast<int32_t>(picture.image.width) && y < static_cast<int32_t>(picture.image.height);
-  const bool in_box = text.boxed && line.count > 0 && x >= line.left - text.padding && x < line.right + text.padding &&
-                      y >= text.box_top && y < text.box_bottom;
-  if (inside && in_box) blend(pixel_at(picture, x, y), text.box, 255);
-  if (text.outline_first > 0) draw_letters(text, line, text.outline_first, text.outline, left, inside, picture, x, y);
-  draw_letters(text, line, 0, text.ink, left, inside, picture, x, y);
+  Target target(picture, x, y);
+  if (inside) target.fill(text, line);
+  if (text.outline_first > 0) draw_letters(text, line, text.outline_first, text.outline, left, inside, target);
+  draw_letters(text, line, 0, text.ink, left, inside, target);
+  if (inside) target.lay(picture);
+}
+
+template <class Target>
+const char* launch_text(void* stream, const TextLine& line, const mr_device_tick* tick, const DevicePicture& picture) {
+  const int32_t top = first_row<Target>(line);
+  const int32_t bottom = std::min(line.bottom, static_cast<int32_t>(picture.image.height));
+  if (top >= bottom || picture.image.width == 0) return nullptr;
+  const auto threads = [](uint32_t pixels) { return (pixels + Target::kSide - 1) / Target::kSide; };
+  const dim3 blocks = blocks_for(threads(picture.image.width), threads(static_cast<uint32_t>(bottom - top)));
+  launch({blocks, kBlock, 0, static_cast<cudaStream_t>(stream)}, draw_text<Target>, line, tick, picture);
+  return launched();
 }
 
 const char* text(void* stream, const TextLine& line, const mr_device_tick* tick, const DevicePicture& picture) {
-  const int32_t top = std::max(line.top, 0);
-  const int32_t bottom = std::min(line.bottom, static_cast<int32_t>(picture.image.height));
-  if (top >= bottom || picture.image.width == 0) return nullptr;
-  const dim3 blocks = blocks_for(picture.image.width, static_cast<uint32_t>(bottom - top));
-  launch({blocks, kBlock, 0, static_cast<cudaStream_t>(stream)}, draw_text, line, tick, picture);
-  return launched();
+  const bool in_quads = halves_chroma(static_cast<Pixel>(picture.image.format));
+  return in_quads ? launch_text<TextQuad>(stream, line, tick, picture)
+                  : launch_text<TextPixel>(stream, line, tick, picture);
 }
 
 // ---- waveform -----------------------------------------------------------------------------------------------------

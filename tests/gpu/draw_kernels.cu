@@ -97,7 +97,7 @@ TEST_CASE("boxes are framed and labelled as on the CPU, whichever lies over whic
 TEST_CASE("a line of text with index and time is written as on the CPU, from the left and from the right") {
   const std::string text = "{index} à {time} {{x}";
   const Caption caption(text);
-  for (Pixel pixel : kInterleaved)
+  for (Pixel pixel : kPixelFormats)
     for (const char* x : {"5", "-7"})
       for (const char* y : {"3", "-2", "-60", "50"}) {
         const Value picture = noise(pixel, 331, 67, 331);
@@ -117,7 +117,7 @@ TEST_CASE("a line of text with index and time is written as on the CPU, from the
         line.sheet = packed.sheet(sheet.data());
         line.caption = packed.caption(sheet.data());
         line.caption_count = packed.caption_count();
-        line.ink = ink_of({0x20, 0xc0, 0xf0, 0xa0}, pixel);
+        line.ink = ink_of({0x20, 0xc0, 0xf0, 0xa0}, ColorForm(picture.image()));
         line.x = std::stoi(x);
         const int32_t top = std::stoi(y) >= 0 ? std::stoi(y) : 67 + std::stoi(y) - glyphs.ascent() - glyphs.descent();
         line.baseline = top + glyphs.ascent();
@@ -136,7 +136,7 @@ TEST_CASE("numbers of records, a box and an outline are drawn as on the CPU") {
   const std::string text = "{boxes.count}: {boxes.x} {boxes.score} {boxes.id} {boxes.label}";
   const std::vector<CaptionSource> sources = {{"boxes", true, record_type_of<Box>()}};
   const Caption caption(text, sources);
-  for (Pixel pixel : kInterleaved)
+  for (Pixel pixel : kPixelFormats)
     for (const auto& [x, value] : {std::pair{3, 0.005f}, {-9, 1234.565f}, {3, -0.125f}, {3, 1e20f}}) {
       const Value picture = noise(pixel, 331, 67, 331);
       const Value boxes = testing::records<Box>({{value, 0, 1, 1, value / 3, -2, INT64_MIN}});
@@ -164,16 +164,16 @@ TEST_CASE("numbers of records, a box and an outline are drawn as on the CPU") {
       line.caption_count = packed.caption_count();
       std::copy(caption.values().begin(), caption.values().end(), line.values);
       line.records[0] = {static_cast<const mr_value*>(record.data()), static_cast<const uint8_t*>(data.data())};
-      line.ink = ink_of({255, 255, 255}, pixel);
+      line.ink = ink_of({255, 255, 255}, ColorForm(picture.image()));
       line.x = x;
       line.baseline = 9 + glyphs.ascent();
       line.outline_first = packed.outline_first();
-      line.outline = ink_of({0x10, 0x20, 0x30, 0xc0}, pixel);
+      line.outline = ink_of({0x10, 0x20, 0x30, 0xc0}, ColorForm(picture.image()));
       line.boxed = true;
       line.padding = 6;
       line.box_top = 3;
       line.box_bottom = 9 + glyphs.ascent() + glyphs.descent() + 6;
-      line.box = ink_of({0x40, 0x80, 0xff, 0x90}, pixel);
+      line.box = ink_of({0x40, 0x80, 0xff, 0x90}, ColorForm(picture.image()));
       line.top = std::min(line.baseline - packed.top(), line.box_top);
       line.bottom = std::max(line.baseline + packed.bottom(), line.box_bottom);
       const Picture made = painted(picture, [&](const gpu::DevicePicture& device) {

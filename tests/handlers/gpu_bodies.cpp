@@ -11,11 +11,13 @@
 #include "handlers/draw/mark_painter.h"
 #include "handlers/gpu/draw_kernels.h"
 #include "handlers/gpu/image_kernels.h"
+#include "handlers/gpu/inked_pixel.h"
 #include "handlers/gpu/layer_kernels.h"
 #include "handlers/gpu/link_kernels.h"
 #include "handlers/gpu/mark_kernels.h"
 #include "handlers/gpu/rounded_product.h"
 #include "handlers/gpu/tensor_kernels.h"
+#include "handlers/image/planes.h"
 #include "handlers/image/to_tensor.h"
 #include "handlers/stats/rate_meter.h"
 #include "linking.h"
@@ -121,6 +123,30 @@ const char* boxes(void*, const Box* boxes, const uint64_t* count, const draw::Bo
   return nullptr;
 }
 
+// The ink of a whole picture whose chroma is halved, pixel by pixel.
+struct InkSheet {
+  explicit InkSheet(const gpu::DevicePicture& picture)
+      : width(picture.image.width), pixels(size_t{width} * picture.image.height), shares(pixels.size()) {}
+  void end_letters(const Ink& ink) {
+    for (size_t i = 0; i < pixels.size(); ++i) pixels[i].paint(ink, shares[i]);
+    shares.assign(shares.size(), 0);
+  }
+  void lay(const gpu::DevicePicture& picture) const {
+    for (uint32_t y = 0; y < picture.image.height; y += 2)
+      for (uint32_t x = 0; x < width; x += 2) {
+        InkedPixel quad[4];
+        for (uint32_t i = 0; i < 4; ++i)
+          if (x + i % 2 < width && y + i / 2 < picture.image.height)
+            quad[i] = pixels[size_t{y + i / 2} * width + x + i % 2];
+        gpu::lay_quad(picture, x, y, quad);
+      }
+  }
+  size_t at(int32_t x, int32_t y) const { return static_cast<size_t>(y) * width + static_cast<size_t>(x); }
+  uint32_t width;
+  std::vector<InkedPixel> pixels;
+  std::vector<uint16_t> shares; // of the letters of one ink
+};
+
 const char* text(void*, const gpu::TextLine& line, const mr_device_tick* tick, const gpu::DevicePicture& picture) {
   std::vector<uint16_t> glyphs(draw::kLineGlyphsMax);
   glyphs.resize(draw::fill_line({line.caption, line.caption_count, line.values, line.records}, tick->index,
@@ -129,23 +155,32 @@ const char* text(void*, const gpu::TextLine& line, const mr_device_tick* tick, c
   for (uint16_t glyph : glyphs) width += line.sheet.glyphs[glyph].advance;
   const int32_t left = line.x >= 0 ? line.x : static_cast<int32_t>(picture.image.width) + line.x - width;
   const auto is_painted = [&](int32_t y) { return y >= line.top && y < line.bottom; };
+  const bool in_quads = halves_chroma(static_cast<Pixel>(picture.image.format));
+  InkSheet sheet(picture);
   each_pixel(picture, [&](int32_t x, int32_t y, uint8_t* pixel) {
     const bool in_box = line.boxed && !glyphs.empty() && x >= left - line.padding && x < left + width + line.padding &&
                         y >= line.box_top && y < line.box_bottom;
-    if (in_box && is_painted(y)) blend(pixel, line.box, 255);
+    if (!in_box || !is_painted(y)) return;
+    if (in_quads) return sheet.pixels[sheet.at(x, y)].paint(line.box, share_of(255, line.box.alpha));
+    blend(pixel, line.box, 255);
   });
   const auto draw = [&](uint32_t first, const Ink& ink) {
     int32_t pen = left;
     for (uint16_t glyph : glyphs) {
       each_pixel(picture, [&](int32_t x, int32_t y, uint8_t* pixel) {
         const uint32_t coverage = draw::coverage_at(line.sheet, first + glyph, pen, line.baseline, x, y);
-        if (coverage > 0 && is_painted(y)) blend(pixel, ink, coverage);
+        if (coverage == 0 || !is_painted(y)) return;
+        if (!in_quads) return blend(pixel, ink, coverage);
+        uint16_t& share = sheet.shares[sheet.at(x, y)];
+        share = share_of_both(share, share_of(static_cast<uint8_t>(coverage), ink.alpha));
       });
       pen += line.sheet.glyphs[glyph].advance;
     }
+    sheet.end_letters(ink);
   };
   if (line.outline_first > 0) draw(line.outline_first, line.outline);
   draw(0, line.ink);
+  if (in_quads) sheet.lay(picture);
   return nullptr;
 }
 
@@ -343,13 +378,20 @@ TEST_CASE("the GPU body of image.composite asks for the canvas that the CPU's ma
   }
 }
 
-TEST_CASE("the GPU bodies of draw.boxes and draw.text ask for what the CPU's paint") {
+TEST_CASE("the GPU body of draw.boxes asks for what the CPU's paints") {
   for (Pixel pixel : {Pixel::gray8, Pixel::bgr8, Pixel::rgba8}) {
     const Value video = timed_noise(pixel, 90, 70);
     const Given both = {{"video", video}, {"boxes", testing::records<Box>(kBoxes)}};
     check_bodies_agree("draw.boxes", {{"size", "10"}, {"thickness", "3"}}, both);
     check_bodies_agree("draw.boxes", {{"labels", "false"}}, both);
     check_bodies_agree("draw.boxes", {}, {{"video", video}});
+  }
+}
+
+TEST_CASE("the GPU body of draw.text asks for what the CPU's paints") {
+  for (Pixel pixel : kPixelFormats) {
+    const Value video = timed_noise(pixel, 91, 71);
+    const Given both = {{"video", video}, {"boxes", testing::records<Box>(kBoxes)}};
     check_bodies_agree("draw.text", {{"text", "{index} {time} ü"}, {"size", "12"}}, {{"video", video}});
     check_bodies_agree("draw.text",
                        {{"text", "{index}a"}, {"size", "14"}, {"outline", "#102030c0"}, {"box", "#4080ff90"}},
