@@ -11,12 +11,12 @@ Color letter_color(Color plate) {
 
 } // namespace
 
-draw::BoxStyle box_style(const BoxSettings& settings, Pixel pixel, const GlyphSet& glyphs, const PackedSheet& sheet,
-                         const void* copied, size_t name_count) {
+draw::BoxStyle box_style(const BoxSettings& settings, const ColorForm& form, const GlyphSet& glyphs,
+                         const PackedSheet& sheet, const void* copied, size_t name_count) {
   draw::BoxStyle style{};
   for (uint32_t i = 0; i < draw::kBoxColors; ++i) {
-    style.plates[i] = ink_of(draw::box_color(i), pixel);
-    style.letters[i] = ink_of(letter_color(draw::box_color(i)), pixel);
+    style.plates[i] = ink_of(draw::box_color(i), form);
+    style.letters[i] = ink_of(letter_color(draw::box_color(i)), form);
   }
   style.thickness = static_cast<int32_t>(settings.thickness);
   style.padding = static_cast<int32_t>(settings.size) / 5 + 1;

@@ -1,4 +1,4 @@
-// The style of draw.boxes: its settings as colours and lengths, in the bytes of a pixel format.
+// The style of draw.boxes: its settings as colours and lengths, in the numbers of a picture.
 #pragma once
 
 #include "handlers/draw/glyphs.h"
@@ -15,7 +15,7 @@ struct BoxSettings {
 
 // `sheet` holds draw::kBoxGlyphs and the names of `name_count` classes; `copied` is the address of its bytes in the
 // memory of the host or device that draws.
-draw::BoxStyle box_style(const BoxSettings& settings, Pixel pixel, const GlyphSet& glyphs, const PackedSheet& sheet,
-                         const void* copied, size_t name_count = 0);
+draw::BoxStyle box_style(const BoxSettings& settings, const ColorForm& form, const GlyphSet& glyphs,
+                         const PackedSheet& sheet, const void* copied, size_t name_count = 0);
 
 } // namespace millrace::handlers

@@ -29,8 +29,10 @@ MILLRACE_VECTORIZE void add_letter(const GlyphSet::Stamp& stamp, uint8_t alpha, 
     }
 }
 
-MILLRACE_VECTORIZE void paint_run(uint16_t* part, uint32_t count, uint16_t ink, uint16_t share) {
-  for (uint32_t x = 0; x < count; ++x) part[x] = painted_over(part[x], ink, share);
+MILLRACE_VECTORIZE void paint_rows(uint16_t* part, size_t stride, uint32_t rows, uint32_t count, uint16_t ink,
+                                   uint16_t share) {
+  for (; rows > 0; --rows, part += stride)
+    for (uint32_t x = 0; x < count; ++x) part[x] = painted_over(part[x], ink, share);
 }
 MILLRACE_VECTORIZE void paint_shares(uint16_t* part, uint32_t count, uint16_t ink, const uint16_t* shares) {
   for (uint32_t x = 0; x < count; ++x) part[x] = painted_over(part[x], ink, shares[x]);
@@ -89,20 +91,20 @@ void InkBand::touch(uint32_t y, uint32_t left, uint32_t right) {
 
 void InkBand::fill(const Rectangle& area, const Ink& ink) {
   const Rectangle seen = common_part(area, area_);
-  if (seen.left >= seen.right || ink.alpha == 0) return;
+  if (seen.left >= seen.right || seen.top >= seen.bottom || ink.alpha == 0) return;
   const auto left = static_cast<uint32_t>(seen.left), right = static_cast<uint32_t>(seen.right);
-  for (int64_t y = seen.top - area_.top; y < seen.bottom - area_.top; ++y) {
-    touch(static_cast<uint32_t>(y), left, right);
-    for (uint32_t which = 0; which < kParts; ++which)
-      paint_run(part(which, static_cast<uint32_t>(y)) + left, right - left, ink.parts[which], share_of(255, ink.alpha));
-  }
+  const auto top = static_cast<uint32_t>(seen.top - area_.top), bottom = static_cast<uint32_t>(seen.bottom - area_.top);
+  for (uint32_t y = top / 2 * 2; y < bottom; y += 2) touch(y, left, right);
+  for (uint32_t which = 0; which < kParts; ++which)
+    paint_rows(part(which, top) + left, size_t{stride_} * (kParts + 1), bottom - top, right - left, ink.parts[which],
+               share_of(255, ink.alpha));
 }
 
 void InkBand::write(const GlyphSet& glyphs, std::string_view text, int64_t x, int64_t y, const Ink& ink,
                     const Rectangle& clip) {
   if (ink.alpha == 0) return;
   const auto band_top = static_cast<uint32_t>(area_.top);
-  uint32_t left = UINT32_MAX, right = 0, top = kRows, bottom = 0; // of all letters
+  uint32_t left = UINT32_MAX, right = 0, top = kRows, bottom = 0; // the place of all letters
   glyphs.each_stamp(text, x, y, common_part(clip, area_), [&](const GlyphSet::Stamp& stamp) {
     add_letter(stamp, ink.alpha, size_t{stride_} * (kParts + 1), part(kLetters, stamp.top - band_top) + stamp.left);
     left = std::min(left, stamp.left), right = std::max(right, stamp.left + stamp.width);

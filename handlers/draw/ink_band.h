@@ -1,7 +1,7 @@
 // Paints over pictures of all formats: straight into interleaved pixels, and band by band if chroma is halved.
 #pragma once
 
-#include <millrace/payload.h>
+#include <millrace/handler.h>
 
 #include <algorithm>
 #include <cstdint>
@@ -14,6 +14,12 @@
 #include "handlers/image/planes.h"
 
 namespace millrace::handlers {
+
+// The formats that paint_over() takes.
+inline Pixels drawable_pixels() {
+  return pixels(
+      {Pixel::gray8, Pixel::rgb8, Pixel::bgr8, Pixel::rgba8, Pixel::bgra8, Pixel::nv12, Pixel::i420, Pixel::p010});
+}
 
 // A few rows of ink, which are laid over a picture once all marks are painted. Owned by one thread. Does not allocate
 // for pictures within the reserved width.

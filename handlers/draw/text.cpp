@@ -179,9 +179,7 @@ class Text final : public Handler {
     return {Cuda::value_of(port.raw(tick)), port.raw(tick).data};
   }
 
-  Input<Image> video_{*this, "video",
-                      pixels({Pixel::gray8, Pixel::rgb8, Pixel::bgr8, Pixel::rgba8, Pixel::bgra8, Pixel::nv12,
-                              Pixel::i420, Pixel::p010})};
+  Input<Image> video_{*this, "video", drawable_pixels()};
   Input<Records<Box>> boxes_{*this, "boxes", optional, help("the records that {boxes.count} and its like show")};
   Input<Any> records_{*this, "records", optional, of_records,
                       help("any records, which {records.count} and its like show")};

@@ -12,6 +12,7 @@
 #include "handlers/draw/raster.h"
 #include "handlers/gpu/both.h"
 #include "handlers/gpu/glyph_sheet.h"
+#include "handlers/gpu/inked_pixel.h"
 
 namespace millrace::handlers::draw {
 
@@ -127,18 +128,38 @@ MR_BOTH inline bool touches(const BoxMark& mark, const PixelArea& tile) {
   return mark.label.meets(tile) || (mark.frame.meets(tile) && !tile.within(mark.hole));
 }
 
-// Paints one pixel; false if the box does not cover it.
-MR_BOTH inline bool paint_mark(const BoxMark& mark, const BoxStyle& style, int32_t x, int32_t y, uint8_t* pixel) {
-  const bool labelled = mark.label.holds(x, y);
-  if (!labelled && (!mark.frame.holds(x, y) || mark.hole.holds(x, y))) return false;
-  blend(pixel, style.plates[mark.color], 255);
-  if (!labelled) return true;
+MR_BOTH inline bool covers(const BoxMark& mark, int32_t x, int32_t y) {
+  return mark.label.holds(x, y) || (mark.frame.holds(x, y) && !mark.hole.holds(x, y));
+}
+
+// Calls `use(coverage)` for each letter of the label that covers a part of the pixel.
+template <class Use>
+MR_BOTH void each_coverage(const BoxMark& mark, const BoxStyle& style, int32_t x, int32_t y, Use&& use) {
+  if (!mark.label.holds(x, y)) return;
   int32_t pen = mark.label.left + style.padding;
   each_glyph(mark, style, [&](uint32_t glyph) {
     const uint32_t coverage = coverage_at(style.glyphs, glyph, pen, mark.label.top + style.ascent, x, y);
-    if (coverage > 0) blend(pixel, style.letters[mark.color], coverage);
+    if (coverage > 0) use(coverage);
     pen += style.glyphs.glyphs[glyph].advance;
   });
+}
+
+// Paints one pixel, of interleaved channels or of ink; false if the box does not cover it.
+MR_BOTH inline bool paint_mark(const BoxMark& mark, const BoxStyle& style, int32_t x, int32_t y, uint8_t* pixel) {
+  if (!covers(mark, x, y)) return false;
+  blend(pixel, style.plates[mark.color], 255);
+  each_coverage(mark, style, x, y, [&](uint32_t coverage) { blend(pixel, style.letters[mark.color], coverage); });
+  return true;
+}
+MR_BOTH inline bool paint_mark(const BoxMark& mark, const BoxStyle& style, int32_t x, int32_t y, InkedPixel& pixel) {
+  if (!covers(mark, x, y)) return false;
+  const Ink &plate = style.plates[mark.color], &letters = style.letters[mark.color];
+  uint16_t share = 0;
+  each_coverage(mark, style, x, y, [&](uint32_t coverage) {
+    share = share_of_both(share, share_of(static_cast<uint8_t>(coverage), letters.alpha));
+  });
+  pixel.paint(plate, share_of(255, plate.alpha));
+  pixel.paint(letters, share);
   return true;
 }
 

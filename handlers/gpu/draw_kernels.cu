@@ -7,7 +7,6 @@
 
 #include <algorithm>
 
-#include "handlers/gpu/inked_pixel.h"
 #include "handlers/gpu/rounded_product.h"
 #include "handlers/gpu/tiles.cuh"
 #include "handlers/image/planes.h"
@@ -18,12 +17,50 @@ using namespace draw;
 
 namespace {
 
+// True if a thread paints the 2×2 pixels of a chroma sample.
+bool has_quads(const DevicePicture& picture) { return halves_chroma(static_cast<Pixel>(picture.image.format)); }
+
 // ---- boxes --------------------------------------------------------------------------------------------------------
 
 constexpr int32_t kTile = 64; // pixels, both ways
 constexpr int32_t kPixelsOfThread = kTile * kTile / static_cast<int32_t>(kThreads);
+constexpr auto kWide = static_cast<int32_t>(kBlockWidth), kHigh = static_cast<int32_t>(kBlockHeight);
+
+// A thread of draw_boxes() paints pixels of interleaved channels, which lie apart in the tile …
+struct BoxPixels {
+  __device__ static int32_t column(int32_t i) { return static_cast<int32_t>(threadIdx.x) + i % 2 * kWide; }
+  __device__ static int32_t row(int32_t i) { return static_cast<int32_t>(threadIdx.y) + i / 2 * kHigh; }
+  __device__ bool paint(const BoxMark& mark, const BoxStyle& style, int32_t, int32_t x, int32_t y,
+                        const DevicePicture& picture) const {
+    return paint_mark(mark, style, x, y, pixel_at(picture, x, y));
+  }
+  __device__ void lay(const DevicePicture&, int32_t, int32_t, uint32_t) const {}
+};
+
+// … or the pixels of chroma samples, over which the ink is laid in the end.
+struct BoxQuads {
+  static constexpr int32_t kQuads = kPixelsOfThread / 4;
+  __device__ static int32_t column(int32_t i) { return 2 * static_cast<int32_t>(threadIdx.x) + i % 2; }
+  __device__ static int32_t row(int32_t i) {
+    return 2 * (static_cast<int32_t>(threadIdx.y) + i / 4 * kHigh) + i % 4 / 2;
+  }
+  __device__ bool paint(const BoxMark& mark, const BoxStyle& style, int32_t i, int32_t x, int32_t y,
+                        const DevicePicture&) {
+    return paint_mark(mark, style, x, y, ink[i / 4][i % 4]);
+  }
+  // `painted` has a bit for each pixel.
+  __device__ void lay(const DevicePicture& picture, int32_t left, int32_t top, uint32_t painted) const {
+    for (int32_t quad = 0; quad < kQuads; ++quad)
+      if ((painted >> 4 * quad & 15) > 0)
+        lay_quad(picture, static_cast<uint32_t>(left + column(4 * quad)), static_cast<uint32_t>(top + row(4 * quad)),
+                 ink[quad]);
+  }
+  InkedPixel ink[kQuads][4];
+};
+static_assert(2 * kWide == kTile && 2 * kHigh * BoxQuads::kQuads == kTile);
 
 // Goes from the last box to the first: the first one that covers a pixel is the visible one.
+template <class Target>
 __global__ void draw_boxes(const Box* boxes, const uint64_t* count, const __grid_constant__ BoxStyle style,
                            const __grid_constant__ DevicePicture picture) {
   await_inputs();
@@ -31,6 +68,7 @@ __global__ void draw_boxes(const Box* boxes, const uint64_t* count, const __grid
   const auto left = static_cast<int32_t>(blockIdx.x) * kTile, top = static_cast<int32_t>(blockIdx.y) * kTile;
   const auto width = static_cast<int32_t>(picture.image.width), height = static_cast<int32_t>(picture.image.height);
   const PixelArea tile = {left, top, min(left + kTile, width), min(top + kTile, height)};
+  Target target;
   uint32_t painted = 0; // a bit for each of the thread's pixels
   for (uint64_t end = *count; end > 0;) {
     const uint64_t begin = end > kThreads ? end - kThreads : 0, index = begin + thread_index();
@@ -46,20 +84,21 @@ __global__ void draw_boxes(const Box* boxes, const uint64_t* count, const __grid
     __syncthreads();
     for (uint32_t m = kept[0].all; m-- > 0;)
       for (int32_t i = 0; i < kPixelsOfThread; ++i) {
-        const int32_t x = left + static_cast<int32_t>(threadIdx.x) + i % 2 * static_cast<int32_t>(kBlockWidth);
-        const int32_t y = top + static_cast<int32_t>(threadIdx.y) + i / 2 * static_cast<int32_t>(kBlockHeight);
+        const int32_t x = left + Target::column(i), y = top + Target::row(i);
         if (painted >> i & 1 || !tile.holds(x, y)) continue;
-        if (paint_mark(marks[m], style, x, y, pixel_at(picture, x, y))) painted |= 1u << i;
+        if (target.paint(marks[m], style, i, x, y, picture)) painted |= 1u << i;
       }
     __syncthreads();
     end = begin;
   }
+  target.lay(picture, left, top, painted);
 }
 
 const char* boxes(void* stream, const Box* boxes, const uint64_t* count, const BoxStyle& style,
                   const DevicePicture& picture) {
   const dim3 tiles((picture.image.width + kTile - 1) / kTile, (picture.image.height + kTile - 1) / kTile);
-  launch({tiles, kBlock, 0, static_cast<cudaStream_t>(stream)}, draw_boxes, boxes, count, style, picture);
+  const auto kernel = has_quads(picture) ? draw_boxes<BoxQuads> : draw_boxes<BoxPixels>;
+  launch({tiles, kBlock, 0, static_cast<cudaStream_t>(stream)}, kernel, boxes, count, style, picture);
   return launched();
 }
 
@@ -108,7 +147,7 @@ __device__ bool in_box(const TextLine& text, const SetLine& line, int32_t x, int
          y >= text.box_top && y < text.box_bottom;
 }
 
-// What one thread of draw_text() paints: a pixel of interleaved channels, whose bytes change with each mark …
+// A thread of draw_text() paints a pixel of interleaved channels, whose bytes change with each mark …
 struct TextPixel {
   static constexpr int32_t kSide = 1;
   __device__ TextPixel(const DevicePicture& picture, int32_t left, int32_t top)
@@ -156,7 +195,7 @@ struct TextQuad {
 
   int32_t x, y;
   InkedPixel pixels[4];
-  uint16_t shares[4] = {}; // of the letters of one ink
+  uint16_t shares[4] = {}; // taken by the letters of one ink
 };
 
 // Called by all threads of a block, whose first column is `left`. Draws the line's letters if `first` is 0, or the
@@ -221,9 +260,8 @@ const char* launch_text(void* stream, const TextLine& line, const mr_device_tick
 }
 
 const char* text(void* stream, const TextLine& line, const mr_device_tick* tick, const DevicePicture& picture) {
-  const bool in_quads = halves_chroma(static_cast<Pixel>(picture.image.format));
-  return in_quads ? launch_text<TextQuad>(stream, line, tick, picture)
-                  : launch_text<TextPixel>(stream, line, tick, picture);
+  return has_quads(picture) ? launch_text<TextQuad>(stream, line, tick, picture)
+                            : launch_text<TextPixel>(stream, line, tick, picture);
 }
 
 // ---- waveform -----------------------------------------------------------------------------------------------------
@@ -243,16 +281,24 @@ __device__ uint32_t* counts_of(const Monitor& monitor, uint32_t trace) {
   return counts;
 }
 
-__device__ uint8_t level_of(const uint8_t* pixel, Pixel format, LevelOf channel) {
+__device__ uint8_t level_of(const Rgb& color, LevelOf channel) {
+  switch (channel) {
+    case LevelOf::red: return color.r;
+    case LevelOf::green: return color.g;
+    case LevelOf::blue: return color.b;
+    default: return luma_level(color.r, color.g, color.b);
+  }
+}
+__device__ uint8_t level_at(const Monitor& monitor, const DevicePicture& picture, uint32_t x, uint32_t y,
+                            LevelOf channel) {
+  if (monitor.in_quads)
+    return channel == LevelOf::luma ? gray_at(picture, monitor.form, x, y)
+                                    : level_of(rgb_at(picture, monitor.form, x, y), channel);
+  const uint8_t* pixel = pixel_at(picture, static_cast<int32_t>(x), static_cast<int32_t>(y));
+  const auto format = static_cast<Pixel>(picture.image.format);
   if (format == Pixel::gray8) return pixel[0];
   const bool blue_first = format == Pixel::bgr8 || format == Pixel::bgra8;
-  const uint8_t red = pixel[blue_first ? 2 : 0], green = pixel[1], blue = pixel[blue_first ? 0 : 2];
-  switch (channel) {
-    case LevelOf::red: return red;
-    case LevelOf::green: return green;
-    case LevelOf::blue: return blue;
-    default: return luma_level(red, green, blue);
-  }
+  return level_of({pixel[blue_first ? 2 : 0], pixel[1], pixel[blue_first ? 0 : 2]}, channel);
 }
 
 __global__ void count_levels(const __grid_constant__ Monitor monitor, const __grid_constant__ DevicePicture picture) {
@@ -268,8 +314,7 @@ __global__ void count_levels(const __grid_constant__ Monitor monitor, const __gr
     const uint32_t stretch = stretch_of(x) - first, top = blockIdx.y * kStripRows;
     const uint32_t bottom = min(top + kStripRows, picture.image.height);
     for (uint32_t y = top + threadIdx.y; y < bottom; y += kBlockHeight) {
-      const uint8_t* pixel = pixel_at(picture, static_cast<int32_t>(x), static_cast<int32_t>(y));
-      const uint32_t level = level_of(pixel, static_cast<Pixel>(picture.image.format), trace.channel);
+      const uint32_t level = level_at(monitor, picture, x, y, trace.channel);
       atomicAdd(&counted[level * kStrip + stretch], 1u);
     }
   }
@@ -291,15 +336,10 @@ __device__ uint32_t light_at(const uint32_t* counts, uint32_t columns, uint32_t 
   return light_of(rounded_product(sum, scale));
 }
 
-__global__ void paint_monitor(const __grid_constant__ Monitor monitor, const __grid_constant__ DevicePicture picture) {
-  await_inputs();
-  const int32_t x = monitor.area.left + static_cast<int32_t>(blockIdx.x * blockDim.x + threadIdx.x);
-  const int32_t y = monitor.area.top + static_cast<int32_t>(blockIdx.y * blockDim.y + threadIdx.y);
-  if (x >= monitor.area.right || y >= monitor.area.bottom) return;
+// Paints one pixel of the monitor's area, of interleaved channels.
+__device__ void paint_pixel(const Monitor& monitor, int32_t x, int32_t y, uint32_t channels, uint8_t* pixel) {
   const auto rows = static_cast<uint32_t>(monitor.area.bottom - monitor.area.top);
   const auto row = static_cast<uint32_t>(y - monitor.area.top);
-  const uint32_t channels = bytes_per_pixel(static_cast<Pixel>(picture.image.format));
-  uint8_t* pixel = pixel_at(picture, x, y);
   const uint32_t line = is_line(row, rows) ? kLineLight : 0;
   for (uint32_t c = 0; c < channels; ++c) {
     const uint32_t ground = c == 3 ? 255 : monitor.opaque ? 0 : pixel[c] >> 1;
@@ -314,6 +354,22 @@ __global__ void paint_monitor(const __grid_constant__ Monitor monitor, const __g
   }
 }
 
+// A thread paints a pixel, or those of a chroma sample.
+__global__ void paint_monitor(const __grid_constant__ Monitor monitor, const __grid_constant__ DevicePicture picture) {
+  await_inputs();
+  const int32_t side = monitor.in_quads ? 2 : 1;
+  const int32_t x = monitor.area.left + static_cast<int32_t>(blockIdx.x * blockDim.x + threadIdx.x) * side;
+  const int32_t y = monitor.area.top + static_cast<int32_t>(blockIdx.y * blockDim.y + threadIdx.y) * side;
+  if (x >= monitor.area.right || y >= monitor.area.bottom) return;
+  if (!monitor.in_quads)
+    return paint_pixel(monitor, x, y, bytes_per_pixel(static_cast<Pixel>(picture.image.format)),
+                       pixel_at(picture, x, y));
+  change_quad(picture, monitor.form, static_cast<uint32_t>(x), static_cast<uint32_t>(y),
+              [&](uint32_t column, uint32_t row, uint8_t* rgb) {
+                paint_pixel(monitor, static_cast<int32_t>(column), static_cast<int32_t>(row), 3, rgb);
+              });
+}
+
 const char* waveform(void* stream, const Monitor& monitor, const DevicePicture& picture) {
   const auto cuda_stream = static_cast<cudaStream_t>(stream);
   size_t columns = 0;
@@ -326,8 +382,12 @@ const char* waveform(void* stream, const Monitor& monitor, const DevicePicture& 
     launch({strips, kBlock, 0, cuda_stream}, count_levels, monitor, picture);
     if (const char* sentence = launched()) return sentence;
   }
-  const dim3 blocks = blocks_for(static_cast<uint32_t>(monitor.area.right - monitor.area.left),
-                                 static_cast<uint32_t>(monitor.area.bottom - monitor.area.top));
+  const auto threads = [&](int32_t from, int32_t to) {
+    const auto pixels = static_cast<uint32_t>(to - from);
+    return monitor.in_quads ? (pixels + 1) / 2 : pixels;
+  };
+  const dim3 blocks =
+      blocks_for(threads(monitor.area.left, monitor.area.right), threads(monitor.area.top, monitor.area.bottom));
   launch({blocks, kBlock, 0, cuda_stream}, paint_monitor, monitor, picture);
   return launched();
 }

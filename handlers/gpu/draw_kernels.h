@@ -5,6 +5,7 @@
 #include "handlers/gpu/glyph_sheet.h"
 #include "handlers/gpu/library.h"
 #include "handlers/gpu/waveform_light.h"
+#include "handlers/gpu/ycbcr_pixel.h"
 
 namespace millrace::handlers::gpu {
 
@@ -40,6 +41,10 @@ struct Monitor {
   uint32_t trace_count;
   MonitorTrace traces[3];
   uint32_t* counts; // device memory: kLevelCount numbers for each column of each trace
+  // True for nv12, i420 and p010, which are painted on in RGB. The area begins at even places, and ends at even ones or
+  // at the picture's edge; inks are those of rgb8.
+  bool in_quads;
+  YcbcrForm form; // of the picture, if it is in quads
 };
 
 struct DrawKernels {

@@ -33,14 +33,16 @@ MR_INTO_LOOPS uint16_t share_of(uint8_t coverage, uint8_t alpha) {
   return static_cast<uint16_t>(covered - (alpha == 0 ? covered : upper_half(covered, kept)));
 }
 
-// What two marks of one ink cover together.
+// The share that two marks of one ink take together.
 MR_INTO_LOOPS uint16_t share_of_both(uint16_t one, uint16_t other) {
   return sum_up_to_most(one, static_cast<uint16_t>(other - upper_half(one, other)));
 }
 
-// A part of an inked pixel, below, after an ink that takes this share is painted over it.
+// A part of an inked pixel, below, after an ink that takes this share is painted over it. The whole share leaves the
+// ink alone, so it does not matter what was painted there before.
 MR_INTO_LOOPS uint16_t painted_over(uint16_t part, uint16_t ink, uint16_t share) {
-  return static_cast<uint16_t>(part - upper_half(part, share) + upper_half(ink, share));
+  const auto mixed = static_cast<uint16_t>(part - upper_half(part, share) + upper_half(ink, share));
+  return share == kWholeShare ? ink : mixed;
 }
 
 MR_INTO_LOOPS uint16_t mean_of(uint16_t a, uint16_t b) { return static_cast<uint16_t>((uint32_t{a} + b + 1) >> 1); }

@@ -11,6 +11,7 @@
 #include <string>
 
 #include "handlers/draw/box_style.h"
+#include "handlers/image/planes.h"
 #include "on_gpu_tensor.h"
 #include "tests/handlers/builtin.h"
 #include "tests/handlers/pictures.h"
@@ -57,7 +58,7 @@ Picture painted(const Value& picture, Paint&& paint) {
 
 TEST_CASE("boxes are framed and labelled as on the CPU, whichever lies over which") {
   const NamesFile names_file("cat\n\ntwo words\n");
-  for (Pixel pixel : kInterleaved)
+  for (Pixel pixel : kPixelFormats)
     for (uint32_t count : {0u, 1u, 40u, 700u})
       for (bool labels : {true, false}) {
         const Value picture = noise(pixel, 203, 131, 203);
@@ -84,7 +85,8 @@ TEST_CASE("boxes are framed and labelled as on the CPU, whichever lies over whic
           BoxSettings settings;
           settings.size = 12;
           settings.labels = labels;
-          draw::BoxStyle style = box_style(settings, pixel, glyphs, digits, sheet.data(), names.size());
+          draw::BoxStyle style =
+              box_style(settings, ColorForm(picture.image()), glyphs, digits, sheet.data(), names.size());
           if (!labels) style.ascent = style.descent = 0;
           gpu::check(kernels.boxes(on_gpu::kStream, static_cast<const Box*>(table.data()),
                                    static_cast<const uint64_t*>(device_count.data()), style, device));
@@ -186,7 +188,7 @@ TEST_CASE("numbers of records, a box and an outline are drawn as on the CPU") {
 }
 
 TEST_CASE("a waveform monitor shows what it shows on the CPU") {
-  for (Pixel pixel : kInterleaved)
+  for (Pixel pixel : kPixelFormats)
     for (const auto& [width, height] : {std::pair{1u, 1u}, {33u, 700u}, {200u, 90u}, {320u, 540u}})
       for (const std::string mode : {"luma", "rgb", "parade"}) {
         const Value picture = noise(pixel, width, height, width);
@@ -199,6 +201,8 @@ TEST_CASE("a waveform monitor shows what it shows on the CPU") {
         gpu::Monitor monitor{};
         monitor.area = {0, 0, static_cast<int32_t>(width), static_cast<int32_t>(height)};
         monitor.opaque = true;
+        monitor.in_quads = halves_chroma(pixel);
+        if (monitor.in_quads) monitor.form = gpu::ycbcr_form(picture.image().value().as.image);
         const LevelOf colors[] = {LevelOf::red, LevelOf::green, LevelOf::blue};
         const Color inks[] = {{255, 0, 0}, {0, 255, 0}, {0, 0, 255}};
         const uint32_t traces = mode == "luma" || (gray && !parade) ? 1 : 3;
@@ -209,7 +213,7 @@ TEST_CASE("a waveform monitor shows what it shows on the CPU") {
           if (part.left >= part.right) continue;
           const Color color = gray ? Color{255, 255, 255} : mode == "luma" ? Color{120, 255, 140} : inks[t];
           monitor.traces[monitor.trace_count++] = {
-              part, mode == "luma" ? LevelOf::luma : colors[t], ink_of(color, pixel),
+              part, mode == "luma" ? LevelOf::luma : colors[t], ink_of(color, monitor.in_quads ? Pixel::rgb8 : pixel),
               light_scale(uint64_t{width} * height, static_cast<uint32_t>(part.right - part.left), 0.7f)};
         }
         const on_gpu::Bytes counts(size_t{3} * kLevelCount * width * sizeof(uint32_t));

@@ -9,8 +9,10 @@
 #include <vector>
 
 #include "builtin.h"
+#include "handlers/draw/box_style.h"
 #include "handlers/draw/glyphs.h"
 #include "handlers/gpu/color_math.h"
+#include "handlers/image/color.h"
 #include "handlers/image/planes.h"
 #include "ink.h"
 #include "pictures.h"
@@ -23,7 +25,7 @@ using millrace::testing::Value;
 
 namespace {
 
-constexpr std::array<Pixel, 3> kPlanar = {Pixel::nv12, Pixel::i420, Pixel::p010};
+constexpr std::array<Pixel, 3> kHalvingChroma = {Pixel::nv12, Pixel::i420, Pixel::p010};
 
 struct Tag {
   uint32_t color, range;
@@ -144,7 +146,7 @@ TEST_CASE("a line of text, its box and its outline are drawn on planes as on ful
   };
   const std::vector<std::string> texts = {"W", "fj.", "Ag{{1}y", "WAVE", "ii"};
   for (int round = 0; round < 400; ++round) {
-    const Pixel pixel = kPlanar[static_cast<size_t>(round % 3)];
+    const Pixel pixel = kHalvingChroma[static_cast<size_t>(round % 3)];
     const Tag tag = kTags[static_cast<size_t>(any(0, 5))];
     const auto width = static_cast<uint32_t>(round < 30 ? any(1, 5) : any(1, 130));
     const auto height = static_cast<uint32_t>(round < 30 ? any(1, 5) : any(1, 70));
@@ -184,9 +186,55 @@ TEST_CASE("a line of text, its box and its outline are drawn on planes as on ful
   }
 }
 
+TEST_CASE("boxes and their labels are drawn on planes as on full chroma that is averaged then" *
+          doctest::skip(!has_font())) {
+  std::mt19937 random(51);
+  const auto any = [&](int from, int to) {
+    return from + static_cast<int>(random() % static_cast<uint32_t>(to - from + 1));
+  };
+  for (int round = 0; round < 150; ++round) {
+    const Pixel pixel = kHalvingChroma[static_cast<size_t>(round % 3)];
+    const auto width = static_cast<uint32_t>(round < 15 ? any(1, 5) : any(1, 130));
+    const auto height = static_cast<uint32_t>(round < 15 ? any(1, 5) : any(1, 90));
+    const int thickness = any(1, 7), size = any(4, 20);
+    INFO("round " << round << ": " << name_of(pixel) << " " << width << "x" << height << ", thickness=" << thickness
+                  << " size=" << size);
+    std::vector<Box> boxes;
+    for (int i = any(0, 12); i > 0; --i)
+      boxes.push_back({static_cast<float>(any(-40, 400)) / 4, static_cast<float>(any(-40, 300)) / 4,
+                       static_cast<float>(any(1, 200)) / 4, static_cast<float>(any(1, 200)) / 4, 1, 0, any(-1, 2000)});
+    const Value picture = tagged_noise(pixel, width, height, static_cast<uint32_t>(round), kTags[size_t(any(0, 5))]);
+    TableTest draw(builtin("draw.boxes"), {{"thickness", std::to_string(thickness)}, {"size", std::to_string(size)}});
+    draw.input("video", picture);
+    draw.input("boxes", testing::records<Box>(boxes));
+    const Result result = draw.tick();
+    REQUIRE_MESSAGE(result.ok(), result.error);
+
+    const GlyphSet glyphs("", static_cast<uint32_t>(size));
+    const PackedSheet sheet(glyphs, draw::kBoxGlyphs);
+    const draw::BoxStyle style =
+        box_style({thickness, size, true}, ColorForm(picture.image()), glyphs, sheet, sheet.bytes().data());
+    Deep wanted(picture.image());
+    for (const Box& box : boxes) {
+      const draw::BoxMark mark = draw::mark_of(box, style);
+      const Color plate = draw::box_color(mark.color);
+      const auto rectangle = [](const draw::PixelArea& area) {
+        return Rectangle{area.left, area.top, area.right, area.bottom};
+      };
+      for (const Rectangle& part : frame_parts(rectangle(mark.frame), thickness)) wanted.fill(part, plate);
+      wanted.fill(rectangle(mark.label), plate);
+      if (!draw::has_label(mark)) continue;
+      const Color letters = 299 * plate.r + 587 * plate.g + 114 * plate.b > 140'000 ? Color{0, 0, 0} : kWhite;
+      wanted.write(glyphs, std::to_string(box.id), mark.label.left + style.padding, mark.label.top + style.ascent,
+                   letters, rectangle(mark.label));
+    }
+    CHECK(wanted.error(result.image("video")) <= kErrorMost);
+  }
+}
+
 TEST_CASE("text changes no number outside what it covers, nor the bits below ten, nor the padding" *
           doctest::skip(!has_font())) {
-  for (Pixel pixel : kPlanar)
+  for (Pixel pixel : kHalvingChroma)
     for (const char* color : {"#ff0000", "#ff000000"}) {
       const Value picture = noise(pixel, 91, 67, 3);
       TableTest draw(builtin("draw.text"), {{"text", "i"}, {"x", "31"}, {"y", "21"}, {"size", "20"}, {"color", color}});
@@ -216,7 +264,7 @@ TEST_CASE("text changes no number outside what it covers, nor the bits below ten
 }
 
 TEST_CASE("opaque ink over a whole chroma sample is the colour's own number, in every matrix and range") {
-  for (Pixel pixel : kPlanar)
+  for (Pixel pixel : kHalvingChroma)
     for (const Tag tag : kTags)
       for (const Color color : {Color{255, 255, 255}, {0, 0, 0}, {255, 0, 0}, {0, 0, 255}, {17, 203, 96}}) {
         const Value picture = tagged_noise(pixel, 64, 64, 9, tag);
@@ -232,4 +280,61 @@ TEST_CASE("opaque ink over a whole chroma sample is the colour's own number, in 
         CHECK(number(made, 1, 7, 7) == gpu::cb_of(matrix, 4 * color.r, 4 * color.g, 4 * color.b));
         CHECK(number(made, 2, 7, 7) == gpu::cr_of(matrix, 4 * color.r, 4 * color.g, 4 * color.b));
       }
+}
+
+TEST_CASE("a waveform monitor on planes is that of the picture in rgb8, and changes nothing outside its area") {
+  for (Pixel pixel : kHalvingChroma)
+    for (const Tag tag : kTags)
+      for (const std::string mode : {"rgb", "parade"})
+        for (const std::string position : {"alone", "bottom_right", "top_left"})
+          for (const auto& [width, height] : {std::pair{128u, 80u}, {1u, 1u}, {33u, 7u}}) {
+            if (position != "alone" && width != 128) continue; // there the monitor of rgb8 is at even places too
+            const Value picture = tagged_noise(pixel, width, height, 7, tag);
+            const Value in_rgb = testing::image(Pixel::rgb8, width, height, 0);
+            convert_pixels(picture.image(), in_rgb.image());
+            std::array<Result, 2> made;
+            for (const bool planar : {false, true}) {
+              TableTest draw(builtin("draw.waveform"), {{"mode", mode}, {"position", position}, {"size", "0.25"}});
+              draw.input("video", planar ? picture : in_rgb);
+              made[planar] = draw.tick();
+              REQUIRE_MESSAGE(made[planar].ok(), made[planar].error);
+            }
+            const Value wanted = tagged_noise(pixel, width, height, 7, tag);
+            const Rectangle area = position == "alone"          ? Rectangle{0, 0, width, height}
+                                   : position == "bottom_right" ? Rectangle{94, 58, 126, 78}
+                                                                : Rectangle{2, 2, 34, 22};
+            const auto part = [&](const ImageSpan& of) {
+              return SpanWindow(of, uint32_t(area.left), uint32_t(area.top), uint32_t(area.right - area.left),
+                                uint32_t(area.bottom - area.top));
+            };
+            const Value traced = testing::image(Pixel::rgb8, width, height, 0);
+            convert_pixels(made[0].image("video"), traced.image());
+            convert_pixels(part(traced.image()).view(), part(wanted.image()).view());
+            INFO(size_of(picture.image()) << " " << mode << " " << position);
+            CHECK(same_pixels(made[1].image("video"), wanted.image()));
+          }
+}
+
+TEST_CASE("the luma of planes is shown as the picture has it, in full range") {
+  for (Pixel pixel : kHalvingChroma)
+    for (const Tag tag : kTags) {
+      const bool limited = tag.range == MR_RANGE_LIMITED;
+      Value picture = tagged_noise(pixel, 8, 256, 1, tag);
+      const uint32_t black = (limited ? 16 : 0) * (pixel == Pixel::p010 ? 4 : 1);
+      for (uint32_t y = 0; y < 256; ++y)
+        for (uint32_t x = 0; x < 8; ++x) {
+          uint8_t* const row = picture.image().row(y);
+          if (pixel == Pixel::p010)
+            row[2 * x] = static_cast<uint8_t>(black << 6), row[2 * x + 1] = static_cast<uint8_t>(black >> 2);
+          else
+            row[x] = static_cast<uint8_t>(black);
+        }
+      TableTest draw(builtin("draw.waveform"), {{"position", "alone"}});
+      draw.input("video", picture);
+      const Result result = draw.tick();
+      REQUIRE_MESSAGE(result.ok(), result.error);
+      INFO(name_of(pixel));
+      CHECK(number(result.image("video"), 0, 0, 255) > 2 * black + 100); // all pixels are at the bottom
+      CHECK(number(result.image("video"), 0, 0, 200) == black);
+    }
 }

@@ -114,15 +114,6 @@ const char* upload(void*, void* to, const void* from, uint64_t bytes) {
   return nullptr;
 }
 
-const char* boxes(void*, const Box* boxes, const uint64_t* count, const draw::BoxStyle& style,
-                  const gpu::DevicePicture& picture) {
-  each_pixel(picture, [&](int32_t x, int32_t y, uint8_t* pixel) {
-    for (uint64_t i = *count; i-- > 0;)
-      if (draw::drawable(boxes[i]) && draw::paint_mark(draw::mark_of(boxes[i], style), style, x, y, pixel)) return;
-  });
-  return nullptr;
-}
-
 // The ink of a whole picture whose chroma is halved, pixel by pixel.
 struct InkSheet {
   explicit InkSheet(const gpu::DevicePicture& picture)
@@ -146,6 +137,23 @@ struct InkSheet {
   std::vector<InkedPixel> pixels;
   std::vector<uint16_t> shares; // of the letters of one ink
 };
+
+const char* boxes(void*, const Box* boxes, const uint64_t* count, const draw::BoxStyle& style,
+                  const gpu::DevicePicture& picture) {
+  const bool in_quads = halves_chroma(static_cast<Pixel>(picture.image.format));
+  InkSheet sheet(picture);
+  each_pixel(picture, [&](int32_t x, int32_t y, uint8_t* pixel) {
+    for (uint64_t i = *count; i-- > 0;) {
+      if (!draw::drawable(boxes[i])) continue;
+      const draw::BoxMark mark = draw::mark_of(boxes[i], style);
+      if (in_quads ? draw::paint_mark(mark, style, x, y, sheet.pixels[sheet.at(x, y)])
+                   : draw::paint_mark(mark, style, x, y, pixel))
+        return;
+    }
+  });
+  if (in_quads) sheet.lay(picture);
+  return nullptr;
+}
 
 const char* text(void*, const gpu::TextLine& line, const mr_device_tick* tick, const gpu::DevicePicture& picture) {
   std::vector<uint16_t> glyphs(draw::kLineGlyphsMax);
@@ -194,7 +202,7 @@ uint8_t level_of(const uint8_t* pixel, uint32_t format, LevelOf channel) {
 
 // One trace after the other: each is counted before anything is painted.
 const char* waveform(void*, const gpu::Monitor& monitor, const gpu::DevicePicture& picture) {
-  const uint32_t channels = bytes_per_pixel(static_cast<Pixel>(picture.image.format));
+  const uint32_t channels = monitor.in_quads ? 3 : bytes_per_pixel(static_cast<Pixel>(picture.image.format));
   const auto rows = static_cast<uint32_t>(monitor.area.bottom - monitor.area.top);
   std::vector<uint32_t*> counts;
   uint32_t* next = monitor.counts;
@@ -204,12 +212,22 @@ const char* waveform(void*, const gpu::Monitor& monitor, const gpu::DevicePictur
     counts.push_back(next);
     next += size_t{columns} * kLevelCount;
     std::fill(counts.back(), next, 0u);
-    each_pixel(picture, [&](int32_t x, int32_t, const uint8_t* pixel) {
+    each_pixel(picture, [&](int32_t x, int32_t y, const uint8_t* pixel) {
       const uint64_t stretch = uint64_t(x) * columns / picture.image.width;
-      ++counts.back()[level_of(pixel, picture.image.format, trace.channel) * columns + stretch];
+      const auto u = static_cast<uint32_t>(x), v = static_cast<uint32_t>(y);
+      uint8_t level = 0;
+      if (!monitor.in_quads) {
+        level = level_of(pixel, picture.image.format, trace.channel);
+      } else if (trace.channel == LevelOf::luma) {
+        level = gpu::gray_at(picture, monitor.form, u, v);
+      } else {
+        const gpu::Rgb color = gpu::rgb_at(picture, monitor.form, u, v);
+        level = level_of(&color.r, MR_PIXEL_RGB8, trace.channel);
+      }
+      ++counts.back()[level * columns + stretch];
     });
   }
-  each_pixel(picture, [&](int32_t x, int32_t y, uint8_t* pixel) {
+  const auto paint = [&](int32_t x, int32_t y, uint8_t* pixel) {
     if (!monitor.area.holds(x, y)) return;
     const auto row = static_cast<uint32_t>(y - monitor.area.top);
     for (uint32_t c = 0; c < channels; ++c)
@@ -228,7 +246,16 @@ const char* waveform(void*, const gpu::Monitor& monitor, const gpu::DevicePictur
       for (uint32_t c = 0; c < channels; ++c)
         pixel[c] = with_light(pixel[c], light_of(sum * trace.scale), trace.ink.channels[c]);
     }
-  });
+  };
+  if (!monitor.in_quads) {
+    each_pixel(picture, paint);
+    return nullptr;
+  }
+  for (int32_t y = monitor.area.top; y < monitor.area.bottom; y += 2)
+    for (int32_t x = monitor.area.left; x < monitor.area.right; x += 2)
+      gpu::change_quad(
+          picture, monitor.form, static_cast<uint32_t>(x), static_cast<uint32_t>(y),
+          [&](uint32_t u, uint32_t v, uint8_t* rgb) { paint(static_cast<int32_t>(u), static_cast<int32_t>(v), rgb); });
   return nullptr;
 }
 
@@ -378,20 +405,13 @@ TEST_CASE("the GPU body of image.composite asks for the canvas that the CPU's ma
   }
 }
 
-TEST_CASE("the GPU body of draw.boxes asks for what the CPU's paints") {
-  for (Pixel pixel : {Pixel::gray8, Pixel::bgr8, Pixel::rgba8}) {
-    const Value video = timed_noise(pixel, 90, 70);
+TEST_CASE("the GPU bodies of draw.boxes and draw.text ask for what the CPU's paint") {
+  for (Pixel pixel : kPixelFormats) {
+    const Value video = timed_noise(pixel, 91, 71);
     const Given both = {{"video", video}, {"boxes", testing::records<Box>(kBoxes)}};
     check_bodies_agree("draw.boxes", {{"size", "10"}, {"thickness", "3"}}, both);
     check_bodies_agree("draw.boxes", {{"labels", "false"}}, both);
     check_bodies_agree("draw.boxes", {}, {{"video", video}});
-  }
-}
-
-TEST_CASE("the GPU body of draw.text asks for what the CPU's paints") {
-  for (Pixel pixel : kPixelFormats) {
-    const Value video = timed_noise(pixel, 91, 71);
-    const Given both = {{"video", video}, {"boxes", testing::records<Box>(kBoxes)}};
     check_bodies_agree("draw.text", {{"text", "{index} {time} ü"}, {"size", "12"}}, {{"video", video}});
     check_bodies_agree("draw.text",
                        {{"text", "{index}a"}, {"size", "14"}, {"outline", "#102030c0"}, {"box", "#4080ff90"}},
@@ -472,7 +492,7 @@ TEST_CASE("the GPU bodies of points.links and marks.lines hand their lists, stat
 }
 
 TEST_CASE("the GPU body of draw.waveform asks for the monitor that the CPU's paints") {
-  for (Pixel pixel : {Pixel::gray8, Pixel::bgr8, Pixel::rgba8})
+  for (Pixel pixel : kPixelFormats)
     for (const char* mode : {"luma", "rgb", "parade"})
       for (const char* position : {"bottom_right", "top_left", "alone"})
         for (uint32_t width : {2u, 97u})
