@@ -44,7 +44,7 @@ struct Monitor {
   // True for nv12, i420 and p010, which are painted on in RGB. The area begins at even places, and ends at even ones or
   // at the picture's edge; inks are those of rgb8.
   bool in_quads;
-  YcbcrForm form; // of the picture, if it is in quads
+  YcbcrForm form; // used if the picture is in quads
 };
 
 struct DrawKernels {
