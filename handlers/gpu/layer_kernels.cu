@@ -237,19 +237,32 @@ const char* compose(void* stream, std::span<const Layer> layers, uint32_t backgr
   return nullptr;
 }
 
-// ---- canvases of planes
-// -----------------------------------------------------------------------------------------------
-
-constexpr uint32_t kPlanarLayersAtOnce = 16;
-using PlanarLayers = PlanarStack<kPlanarLayersAtOnce>;
-static_assert(sizeof(PlanarLayers) + sizeof(DevicePicture) <= 4096, "a kernel's arguments");
+// ---- canvases of planes ---------------------------------------------------------------------------------------------
 
 // A thread makes 2 × 2 pixels, which share a chroma sample.
-__global__ void compose_blocks(const __grid_constant__ PlanarLayers stack,
+template <uint32_t kMost>
+__global__ void compose_blocks(const __grid_constant__ PlanarStack<kMost> stack,
                                const __grid_constant__ DevicePicture canvas) {
   await_inputs();
   const uint32_t x = (blockIdx.x * blockDim.x + threadIdx.x) * 2, y = (blockIdx.y * blockDim.y + threadIdx.y) * 2;
   if (x < canvas.image.width && y < canvas.image.height) compose_block(stack, canvas, x, y);
+}
+
+// Arguments beyond 4 KiB need CUDA 12.1, and a GPU from Volta on.
+constexpr uint32_t kFewPlanarLayers = 16, kPlanarLayersMax = 64;
+static_assert(sizeof(PlanarStack<kPlanarLayersMax>) + sizeof(DevicePicture) <= 32'764, "a kernel's arguments");
+
+template <uint32_t kMost>
+const char* compose_stack(void* stream, std::span<const PlanarLayer> layers, const std::array<uint8_t, 4>& background,
+                          const DevicePicture& canvas) {
+  PlanarStack<kMost> stack{};
+  stack.numbers = canvas_numbers(canvas.image);
+  stack.background = background_of(stack.numbers, background[0], background[1], background[2]);
+  stack.count = static_cast<uint32_t>(layers.size());
+  std::copy(layers.begin(), layers.end(), stack.layers);
+  launch({tile_blocks(canvas.image, 2, 2), kBlock, 0, static_cast<cudaStream_t>(stream)}, compose_blocks<kMost>, stack,
+         canvas);
+  return launched();
 }
 
 const char* compose_planes(void* stream, std::span<const PlanarLayer> layers, const std::array<uint8_t, 4>& background,
@@ -257,20 +270,9 @@ const char* compose_planes(void* stream, std::span<const PlanarLayer> layers, co
   size_t first = 0;
   for (size_t i = 0; i < layers.size(); ++i)
     if (hides_all(layers[i].layer, canvas.image)) first = i;
-  PlanarLayers stack{};
-  stack.numbers = canvas_numbers(canvas.image);
-  stack.background = background_of(stack.numbers, background[0], background[1], background[2]);
-  stack.begins = true;
-  do {
-    stack.count = static_cast<uint32_t>(std::min<size_t>(kPlanarLayersAtOnce, layers.size() - first));
-    std::copy_n(layers.begin() + static_cast<ptrdiff_t>(first), stack.count, stack.layers);
-    launch({tile_blocks(canvas.image, 2, 2), kBlock, 0, static_cast<cudaStream_t>(stream)}, compose_blocks, stack,
-           canvas);
-    if (const char* sentence = launched()) return sentence;
-    stack.begins = false;
-    first += stack.count;
-  } while (first < layers.size());
-  return nullptr;
+  const auto seen = layers.subspan(first);
+  if (seen.size() <= kFewPlanarLayers) return compose_stack<kFewPlanarLayers>(stream, seen, background, canvas);
+  return compose_stack<kPlanarLayersMax>(stream, seen, background, canvas);
 }
 
 } // namespace

@@ -422,7 +422,7 @@ class PatchPixels {
         Rows its;
         segment_alphas(piece, its);
         MR_UNROLL
-        for (int32_t row = 0; row < kRowsOfThread; ++row) line[row] = larger(line[row], its[row]);
+        for (int32_t row = 0; row < kRowsOfThread; ++row) line[row] = draw::larger(line[row], its[row]);
       });
       return blend_rows(mark.line_color, line);
     }
@@ -433,7 +433,7 @@ class PatchPixels {
     box_alphas(mark, line, fill);
     if (mark.has_fill && mark.has_line && same_color(mark.line_color, mark.fill_color)) {
       MR_UNROLL
-      for (int32_t row = 0; row < kRowsOfThread; ++row) line[row] = larger(line[row], fill[row]);
+      for (int32_t row = 0; row < kRowsOfThread; ++row) line[row] = draw::larger(line[row], fill[row]);
     } else if (mark.has_fill) {
       blend_rows(mark.fill_color, fill);
     }

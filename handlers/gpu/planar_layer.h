@@ -3,8 +3,8 @@
 //
 // Rule. A layer is scaled in its own format, and then laid over the canvas in 4:4:4, by the arithmetic of
 // canvas_numbers.h and in the same order as in handlers/image/compose_planes.h, so the bytes are equal. The exceptions
-// are those of resample_math.h; and if a canvas takes several launches, it is rounded between them, and may differ
-// by 1.
+// are those of resample_math.h: a scaled number may differ by 1. All layers are laid in one launch, because chroma is
+// the mean of what they leave in each pixel.
 #pragma once
 
 #include <cstdint>
@@ -167,9 +167,6 @@ MR_BOTH inline void put_number(uint8_t* row, uint32_t i, uint32_t number, bool i
   else
     row[i] = static_cast<uint8_t>(number);
 }
-MR_BOTH inline uint32_t get_number(const uint8_t* row, uint32_t i, bool is_wide) {
-  return is_wide ? uint32_t{reinterpret_cast<const uint16_t*>(row)[i]} >> kBelowTenBits : row[i];
-}
 
 // A chroma number's plane, and its place in a row.
 struct ChromaPlace {
@@ -178,23 +175,6 @@ struct ChromaPlace {
 MR_BOTH inline ChromaPlace chroma_place(const DevicePicture& canvas, uint32_t which, uint32_t x) {
   if (canvas.image.plane_count == 3) return {1 + which, x};
   return {1, 2 * x + which};
-}
-
-// Takes the canvas's own numbers. A last odd column and row are repeated.
-MR_BOTH inline void load_block(const CanvasNumbers& numbers, const DevicePicture& canvas, uint32_t x, uint32_t y,
-                               PixelBlock& block) {
-  const bool is_wide = numbers.up == kBelowTenBits;
-  uint32_t chroma[2];
-  for (uint32_t which = 0; which < 2; ++which) {
-    const ChromaPlace place = chroma_place(canvas, which, x / 2);
-    chroma[which] = get_number(row_of(canvas, place.plane, y / 2), place.index, is_wide) << numbers.up;
-  }
-  MR_UNROLL
-  for (uint32_t i = 0; i < 4; ++i) {
-    const uint32_t column = smaller(x + i % 2, canvas.image.width - 1);
-    const uint32_t row = smaller(y + i / 2, canvas.image.height - 1);
-    block.pixels[i] = {get_number(row_of(canvas, 0, row), column, is_wide) << numbers.up, chroma[0], chroma[1]};
-  }
 }
 
 // Stores the numbers of the pixels inside the canvas, and the mean of their chroma.
@@ -221,7 +201,6 @@ template <uint32_t kLayersMax>
 struct PlanarStack {
   PlanarLayer layers[kLayersMax];
   uint32_t count;
-  bool begins; // starts from the background, else from the canvas
   Ycbcr16 background;
   CanvasNumbers numbers;
 };
@@ -230,7 +209,6 @@ struct PlanarStack {
 template <uint32_t kLayersMax>
 MR_BOTH void compose_block(const PlanarStack<kLayersMax>& stack, const DevicePicture& canvas, uint32_t x, uint32_t y) {
   PixelBlock block = {{stack.background, stack.background, stack.background, stack.background}};
-  if (!stack.begins) load_block(stack.numbers, canvas, x, y, block);
   for (uint32_t l = 0; l < stack.count; ++l) lay_block(stack.layers[l], stack.numbers, x, y, block);
   store_block(stack.numbers, canvas, x, y, block);
 }

@@ -16,6 +16,9 @@ namespace millrace::handlers::gpu {
 
 MR_BOTH inline uint32_t smaller(uint32_t a, uint32_t b) { return a < b ? a : b; }
 MR_BOTH inline uint32_t larger(uint32_t a, uint32_t b) { return a > b ? a : b; }
+// A float would be cut to a whole number here; those of draw (four_floats.h) are for floats.
+void smaller(float, float) = delete;
+void larger(float, float) = delete;
 
 MR_BOTH inline uint8_t* row_of(const DevicePicture& picture, uint32_t plane, uint32_t y) {
   const mr_plane& place = picture.image.planes[plane];

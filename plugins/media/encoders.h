@@ -23,13 +23,13 @@ namespace millrace::media {
 
 // The handler's parameters for encoding.
 struct EncoderWish {
-  std::string codec;      // a codec's name, an encoder's own name, or four letters; "": by the container
-  double quality = 70;    // 0 to 100
-  int64_t bitrate = 0;    // bits a second; 0: by quality
-  std::string preset;     // the encoder's word for speed against size; "": ours
+  std::string codec;       // a codec's name, an encoder's own name, or four letters; "": by the container
+  double quality = 70;     // 0 to 100
+  int64_t bitrate = 0;     // bits a second; 0: by quality
+  std::string preset;      // the encoder's word for speed against size; "": ours
   double gop_seconds = -1; // between key frames at most; -1: the codec's usual distance
-  int threads = 0;        // 0: as many as there are cores
-  std::string pixels;     // format to encode: millrace's or FFmpeg's name; "": the pictures' own
+  int threads = 0;         // 0: as many as there are cores
+  std::string pixels;      // format to encode: millrace's or FFmpeg's name; "": the pictures' own
 };
 
 struct EncoderChoice {

@@ -190,7 +190,7 @@ class VideoWriter final : public Handler {
     settings.container = container_of(*path_, *container_);
     settings.wish = {*codec_, *quality_, read_bitrate(*bitrate_), *preset_, *gop_, static_cast<int>(*threads_),
                      *pixels_};
-    // Who joins a stream waits for its next key frame.
+    // A player that joins a stream waits for its next key frame.
     if (settings.wish.gop_seconds < 0 && is_address(*path_)) settings.wish.gop_seconds = kStreamGopSeconds;
     settings.choice = choose_encoder(settings.container, settings.wish);
     if (!rate_->empty()) settings.rate = read_rate("rate", *rate_);

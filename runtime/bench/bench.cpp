@@ -158,14 +158,28 @@ struct Bench {
   std::vector<Row> (*run)();
   std::vector<Row> (*run_on)(const std::string& domain) = nullptr; // in place of `run`: called once for each device
 };
-constexpr Bench kBenches[] = {
-    {"chain", &bench_chain},     {"handover", &bench_handover}, {"fanout", &bench_fanout},
-    {"clock", &bench_clock},     {"counters", &bench_counters}, {"streams", &bench_streams},
-    {"pool", &bench_pool},       {"plan", &bench_plan},         {"placement", &bench_placement},
-    {"overlap", &bench_overlap}, {"trace", &bench_trace},       {"crossing", &bench_crossing},
-    {"net", &bench_net},         {"model", &bench_model},       {"slices", &bench_slices},
-    {"volume", &bench_volume},   {"batch", &bench_batch},       {"overhead", &bench_group_overhead},
-    {"wall", &bench_group_wall}, {"conversions", &bench_conversions}, {"gpu", nullptr, &bench_gpu},  {"transfer", nullptr, &bench_transfer}};
+constexpr Bench kBenches[] = {{"chain", &bench_chain},
+                              {"handover", &bench_handover},
+                              {"fanout", &bench_fanout},
+                              {"clock", &bench_clock},
+                              {"counters", &bench_counters},
+                              {"streams", &bench_streams},
+                              {"pool", &bench_pool},
+                              {"plan", &bench_plan},
+                              {"placement", &bench_placement},
+                              {"overlap", &bench_overlap},
+                              {"trace", &bench_trace},
+                              {"crossing", &bench_crossing},
+                              {"net", &bench_net},
+                              {"model", &bench_model},
+                              {"slices", &bench_slices},
+                              {"volume", &bench_volume},
+                              {"batch", &bench_batch},
+                              {"overhead", &bench_group_overhead},
+                              {"wall", &bench_group_wall},
+                              {"conversions", &bench_conversions},
+                              {"gpu", nullptr, &bench_gpu},
+                              {"transfer", nullptr, &bench_transfer}};
 
 // The devices to measure; if there are none, `why` gets the reason.
 std::vector<std::string> domains_of(const std::string& devices, std::string& why) {

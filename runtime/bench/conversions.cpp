@@ -3,8 +3,8 @@
 //
 // `chosen` leaves its place to the plan, which knows no measured times here. The other ways write image.convert in at
 // each place where it may stand. A time is the sum of all handlers' but the source's, each the median of its calls; the
-// ways take turns. `dearest` and `cheapest` are of the places by hand; `chosen to cheapest` is 1 where the plan found the
-// best.
+// ways take turns. `dearest` and `cheapest` are of the places by hand; `chosen to cheapest` is 1 where the plan found
+// the best.
 #include <millrace/handler.h>
 
 #include <algorithm>
@@ -74,10 +74,8 @@ double time_us(const Case& one, int place) {
   add_free_clock(graph, 1);
   std::string last = "source";
   add(graph, last, "test.pattern", "");
-  for (const auto& [param, value] : Settings{{"format", one.from},
-                                             {"width", one.width},
-                                             {"height", one.height},
-                                             {"count", std::to_string(kTicks)}})
+  for (const auto& [param, value] :
+       Settings{{"format", one.from}, {"width", one.width}, {"height", one.height}, {"count", std::to_string(kTicks)}})
     set(graph, param, value);
   const auto append = [&](const std::string& name, const std::string& type, const Settings& settings) {
     add(graph, name, type, last);
@@ -113,8 +111,8 @@ std::vector<Row> measured() {
     rows.push_back(row_of("conversions", one.name, "chosen", "us", chosen));
     rows.push_back(row_of("conversions", one.name, "cheapest", "us", *least));
     rows.push_back(row_of("conversions", one.name, "dearest", "us", *most));
-    rows.push_back({"conversions", one.name, "chosen to cheapest", "ratio", quantile(chosen, 0.5) / quantile(*least, 0.5),
-                    0, kTurns});
+    rows.push_back({"conversions", one.name, "chosen to cheapest", "ratio",
+                    quantile(chosen, 0.5) / quantile(*least, 0.5), 0, kTurns});
   }
   return rows;
 }

@@ -115,7 +115,7 @@ class alignas(64) Ring {
   void count_held();
   // A block's memory is first written when the block is first used: a page of the host costs its time only then.
   void begin_value(Block& block) {
-    if (host_readable_) new (block.value) mr_value{};
+    if (host_readable_ && records_.empty()) new (block.value) mr_value{};
   }
   bool has_object(const Block& block) const {
     return host_readable_ && records_.empty() && block.value->header.kind == MR_KIND_OBJECT &&

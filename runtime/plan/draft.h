@@ -79,7 +79,7 @@ struct Conversion {
   std::string type;
   std::string wish; // part of its name: "rgb8", "upright", "square"
   std::vector<std::pair<std::string, std::string>> settings;
-  std::string elsewhere; // what another place would have cost, in words; empty: there is no other
+  std::string elsewhere; // the cost of another place, in words; empty: there is no other
 };
 
 struct Draft {
@@ -88,7 +88,7 @@ struct Draft {
   const Types& types;
   const Machine& machine;
   const Options& options;
-  // By the name of a conversion that was inserted: what another place would have cost.
+  // By the name of a conversion that was inserted: the cost of another place, in words.
   std::map<std::string, std::string> elsewhere{};
   std::vector<graph::Clock> clocks{};     // as in the graph; one if it declares none
   std::vector<DraftHandler> handlers{};   // as in the graph

@@ -152,15 +152,27 @@ class HandlerSteps {
   }
 
   static void check_bypass(const DraftHandler& handler) {
-    for (const auto& port : handler.info->ports)
-      if (!port.is_input() && (port.raw.like < 0 || (port.raw.flags & MR_PORT_IN_PLACE)))
-        throw Failure(Error{code::impossible_bypass,
-                            handler.declared->name + " (" + handler.info->type + ") cannot be bypassed",
-                            handler.declared->place,
-                            {"its output " + port.name +
-                             (port.raw.like < 0 ? " has another format than its input" : " is written in place")},
-                            "",
-                            "on_error: skip"});
+    for (uint32_t o = 0; o < handler.output_count; ++o) {
+      const auto& port = handler.info->ports[handler.output_port[o]];
+      const bool in_place = port.raw.flags & MR_PORT_IN_PLACE;
+      if (!in_place && has_its_inputs_format(handler, o)) continue;
+      throw Failure(Error{code::impossible_bypass,
+                          handler.declared->name + " (" + handler.info->type + ") cannot be bypassed",
+                          handler.declared->place,
+                          {"its output " + port.name +
+                           (in_place ? " is written in place" : " has another format than its input")},
+                          "",
+                          "on_error: skip"});
+    }
+  }
+
+  // An output that is like an input may still have another size (image.crop).
+  static bool has_its_inputs_format(const DraftHandler& handler, uint32_t output) {
+    const int32_t like = handler.info->ports[handler.output_port[output]].raw.like;
+    if (like < 0) return false;
+    const mr_format& in = handler.inputs[handler.first[static_cast<uint32_t>(like)]];
+    const mr_format& out = handler.outputs[output];
+    return in.width == out.width && in.height == out.height;
   }
 
   Expansion& all_;

@@ -4,13 +4,13 @@
 
 #include <algorithm>
 #include <bit>
-#include <cmath>
 #include <map>
 
 #include "millrace/payload.h"
 #include "observe/error_codes.h"
 #include "plan/between.h"
 #include "plan/check_formats.h"
+#include "plan/conversion_times.h"
 #include "plan/draft.h"
 #include "plan/facts.h"
 #include "plan/format_text.h"
@@ -42,19 +42,9 @@ std::string described_kind(uint32_t kind) {
   }
 }
 
-constexpr uint32_t kHdRows = 720; // untagged video with this many rows or more is taken for bt709
 // The words that parameters with MR_ROLE_TURN use, by MR_TURN_*.
 constexpr const char* kTurnNames[MR_TURN_COUNT] = {"",         "horizontal", "vertical",  "both",
                                                    "rotate90", "rotate270",  "transpose", "transverse"};
-
-// A conversion of which nothing is measured is taken to need this long for its call, and to read and write so many bits
-// in each nanosecond.
-constexpr uint64_t kConversionNs = 5000, kConvertedBitsPerNs = 32;
-
-uint64_t bits_per_pixel(uint32_t pixel) {
-  if (pixel == MR_PIXEL_P010) return 24;
-  return kYcbcr >> pixel & 1 ? 12 : 8 * bytes_per_pixel(static_cast<Pixel>(pixel));
-}
 
 constexpr const char* kNothingConverts = "there is no handler that converts what it carries";
 constexpr const char* kUpright = "upright"; // part of a conversion's name
@@ -63,7 +53,12 @@ constexpr uint64_t kAllPixels = ((1ull << MR_PIXEL_COUNT) - 1) & ~1ull;
 
 class Negotiation {
  public:
-  explicit Negotiation(Draft& draft) : draft_(draft), readers_(draft.handlers.size()), settled_(draft.edges.size()) {
+  explicit Negotiation(Draft& draft)
+      : draft_(draft),
+        readers_(draft.handlers.size()),
+        settled_(draft.edges.size()),
+        convert_(draft.types.converter(MR_ROLE_PIXELS)),
+        times_(draft.machine, convert_) {
     for (uint32_t h = 0; h < draft.handlers.size(); ++h) {
       DraftHandler& handler = draft.handlers[h];
       handler.inputs.clear();
@@ -105,7 +100,6 @@ class Negotiation {
   }
 
  private:
-  using Settings = std::vector<std::pair<std::string, std::string>>; // parameters
   using Output = std::pair<uint32_t, uint32_t>;                      // handler and flat output
 
   // A conversion after an output: edges that want the same share it.
@@ -124,7 +118,6 @@ class Negotiation {
 
   // Finds the types that convert, and the pixel formats that the one for pixels declares to read and make.
   void find_conversions() {
-    convert_ = draft_.types.converter(MR_ROLE_PIXELS);
     turn_ = draft_.types.converter(MR_ROLE_TURN);
     scale_ = draft_.types.converter(MR_ROLE_WIDTH);
     if (!convert_) return;
@@ -189,11 +182,6 @@ class Negotiation {
     }
   }
 
-  // Sets the converter's parameter with this role, if it has one.
-  static void set(Settings& settings, const plugin::HandlerInfo& converter, uint32_t role, std::string text) {
-    if (const auto* param = converter.find_role(role)) settings.emplace_back(param->name, std::move(text));
-  }
-
   // A picture on its side is turned upright once, for all readers.
   void ask_to_turn(uint32_t h, uint32_t output) {
     const mr_format& format = draft_.handlers[h].outputs[output];
@@ -203,17 +191,9 @@ class Negotiation {
       if (reader.declared->inserted && reader.info->converts(MR_ROLE_TURN)) continue;
       if (!turn_) refuse(draft_.edges[e], kNothingConverts, "a picture on its side", "one that is upright", "");
       Wanted conversion{h, output, turn_->type, kUpright, {}};
-      set(conversion.settings, *turn_, MR_ROLE_TURN, kTurnNames[format.turn]);
+      set_role(conversion.settings, *turn_, MR_ROLE_TURN, kTurnNames[format.turn]);
       conversions_[std::move(conversion)].push_back(e);
     }
-  }
-
-  static std::string_view name_of_pixel(uint64_t bit) { return kPixelNames[static_cast<size_t>(std::countr_zero(bit))]; }
-
-  static uint64_t bytes_as(mr_format picture, uint32_t pixel) {
-    picture.pixel_formats = 1ull << pixel;
-    const uint64_t bytes = capacity_of(picture);
-    return bytes == UINT64_MAX ? 0 : bytes;
   }
 
   // Asks for the size that keeps the picture's shape with square pixels; no side is made smaller.
@@ -224,40 +204,15 @@ class Negotiation {
     const uint64_t height = num > den ? gives.height : (gives.height * den + num / 2) / num;
     if (!scale_) refuse(edge, kNothingConverts, "pixels that are not square", "square ones", "");
     Wanted conversion{edge.source, edge.source_output, scale_->type, "square", {}};
-    set(conversion.settings, *scale_, MR_ROLE_WIDTH, std::to_string(width));
-    set(conversion.settings, *scale_, MR_ROLE_HEIGHT, std::to_string(height));
+    set_role(conversion.settings, *scale_, MR_ROLE_WIDTH, std::to_string(width));
+    set_role(conversion.settings, *scale_, MR_ROLE_HEIGHT, std::to_string(height));
     conversions_[std::move(conversion)].push_back(e);
-  }
-
-  // A picture after its conversion. Between YCbCr formats the numbers keep their meaning. Numbers that are made from RGB
-  // get the matrix that players take for a picture of this size.
-  static mr_format converted(mr_format picture, uint64_t wanted) {
-    const bool keeps = picture.pixel_formats & kYcbcr;
-    picture.pixel_formats = wanted;
-    const bool is_ycbcr = wanted & kYcbcr;
-    if (!is_ycbcr) picture.color = MR_COLOR_SRGB;
-    if (is_ycbcr && !keeps) picture.color = picture.height >= kHdRows ? MR_COLOR_BT709 : MR_COLOR_BT601;
-    if (!is_ycbcr || !keeps || picture.range != MR_RANGE_FULL)
-      picture.range = is_ycbcr ? MR_RANGE_LIMITED : MR_RANGE_FULL;
-    return picture;
-  }
-
-  // The parameters of a conversion to a pixel format.
-  Settings settings_for(const mr_format& gives, uint64_t wanted) const {
-    Settings settings;
-    set(settings, *convert_, MR_ROLE_PIXELS, std::string(name_of_pixel(wanted)));
-    if (!(wanted & kYcbcr)) return settings;
-    const mr_format made = converted(gives, wanted);
-    if (made.color == MR_COLOR_BT709 || made.color == MR_COLOR_BT2020)
-      set(settings, *convert_, MR_ROLE_MATRIX, made.color == MR_COLOR_BT709 ? "bt709" : "bt2020");
-    if (made.range == MR_RANGE_FULL) set(settings, *convert_, MR_ROLE_RANGE, "full");
-    return settings;
   }
 
   void ask_for_pixels(uint32_t e, const mr_format& gives, uint64_t wanted) {
     const DraftEdge& edge = draft_.edges[e];
     conversions_[{edge.source, edge.source_output, convert_->type, std::string(name_of_pixel(wanted)),
-                  settings_for(gives, wanted)}]
+                  times_.settings_for(gives, wanted)}]
         .push_back(e);
   }
 
@@ -309,43 +264,6 @@ class Negotiation {
     }
   }
 
-  // As measured on the host, else by the bytes that it reads and writes.
-  uint64_t conversion_time_ns(mr_format picture, uint32_t from, uint32_t to) const {
-    const uint64_t pixels = uint64_t{picture.width} * picture.height;
-    const uint64_t guessed = kConversionNs + pixels * (bits_per_pixel(from) + bits_per_pixel(to)) / kConvertedBitsPerNs;
-    if (!convert_ || draft_.machine.bodies.empty()) return guessed;
-    picture.pixel_formats = 1ull << from;
-    graph::Handler conversion;
-    for (const auto& [name, text] : settings_for(picture, 1ull << to)) conversion.params.push_back({name, text, {}, {}});
-    return measured_ns(convert_->type, conversion, bytes_as(picture, from)).value_or(guessed);
-  }
-
-  std::optional<uint64_t> measured_ns(const std::string& type, const graph::Handler& declared, uint64_t bytes) const {
-    const auto cost =
-        measured_cost(draft_.machine, {type, settings_of(declared), draft_.machine.domains[0].name}, bytes, 1);
-    if (!cost) return std::nullopt;
-    return static_cast<uint64_t>(std::llround(cost->us * 1000));
-  }
-
-  // The time of a call of an edge's reader, by the format that it gets: as measured on the host, if this is its only
-  // input. A conversion that was inserted in an earlier round has the price that it had then.
-  ByPixel own_times_ns(const DraftEdge& edge, const mr_format& picture) const {
-    const DraftHandler& reader = draft_.handlers[edge.target];
-    ByPixel times{};
-    if (reader.declared->inserted && reader.info->converts(MR_ROLE_PIXELS)) {
-      const std::string& role = reader.info->find_role(MR_ROLE_PIXELS)->name;
-      const auto& params = reader.declared->params;
-      const auto named = std::find_if(params.begin(), params.end(), [&](const auto& one) { return one.name == role; });
-      const auto found = std::find(std::begin(kPixelNames), std::end(kPixelNames), named->text);
-      const auto to = static_cast<uint32_t>(found - std::begin(kPixelNames));
-      for (uint32_t from = 1; from < MR_PIXEL_COUNT; ++from) times[from] = conversion_time_ns(picture, from, to);
-    } else if (reader.input_count == 1 && !draft_.machine.bodies.empty()) {
-      for (uint32_t from = 1; from < MR_PIXEL_COUNT; ++from)
-        times[from] = measured_ns(reader.info->type, *reader.declared, bytes_as(picture, from)).value_or(0);
-    }
-    return times;
-  }
-
   // Adds all that an output reaches by `like` to `tree` and `outputs`. Returns the edge of each of the tree's readers.
   std::vector<uint32_t> grow(PixelTree& tree, std::vector<Output>& outputs, uint32_t h, uint32_t output) const {
     std::vector<uint32_t> edges;
@@ -360,11 +278,11 @@ class Negotiation {
       auto& conversion_ns = tree.conversion_ns.emplace_back();
       for (uint32_t from = 1; from < MR_PIXEL_COUNT; ++from)
         for (uint32_t to = 1; to < MR_PIXEL_COUNT; ++to)
-          conversion_ns[from][to] = conversion_time_ns(picture, from, to);
+          conversion_ns[from][to] = times_.conversion_ns(picture, from, to);
       for (const uint32_t e : readers_[outputs[at].first][outputs[at].second]) {
         const DraftEdge& edge = draft_.edges[e];
         const bool may_convert = !edge.declared->forbid_convert && !draft_.handlers[edge.target].declared->inserted;
-        PixelTree::Reader reader{takes(edge), may_convert, {}, own_times_ns(edge, picture)};
+        PixelTree::Reader reader{takes(edge), may_convert, {}, times_.own_ns(draft_.handlers[edge.target], picture)};
         for (const uint32_t o : outputs_like(edge)) {
           const Output next{edge.target, o};
           if (std::find(outputs.begin(), outputs.end(), next) != outputs.end()) continue; // by a delay, to itself
@@ -502,6 +420,7 @@ class Negotiation {
   std::vector<Settled> settled_;                            // by edge
   // The types that convert pixel formats, turn, and scale to square pixels; null if there is none.
   const plugin::HandlerInfo *convert_ = nullptr, *turn_ = nullptr, *scale_ = nullptr;
+  const ConversionTimes times_;
   uint64_t reads_ = 0, makes_ = 0;                    // pixel formats, by convert_
   std::map<Wanted, std::vector<size_t>> conversions_; // the edges that each serves
   std::map<Output, std::string> elsewhere_;           // by the output that is converted: what another place costs

@@ -63,8 +63,8 @@ class Chooser {
 
   PixelChoice choice() const {
     const Badness& cost = best_[0][format_].cost;
-    PixelChoice choice{format_, std::vector<uint32_t>(tree_.readers.size()), {}, cost.impossible, cost.lost + cost.halved,
-                       cost.ns};
+    PixelChoice choice{
+        format_, std::vector<uint32_t>(tree_.readers.size()), {}, cost.impossible, cost.lost + cost.halved, cost.ns};
     std::vector<uint32_t> formats(tree_.outputs.size());
     formats[0] = format_;
     for (uint32_t o = 0; o < tree_.outputs.size(); ++o) {
@@ -156,7 +156,7 @@ class Chooser {
   const PixelTree& tree_;
   const uint32_t spared_;
   const bool is_whole_;
-  uint32_t format_ = 0; // the root's
+  uint32_t format_ = 0;                                // the root's
   std::vector<std::array<Best, MR_PIXEL_COUNT>> best_; // [output][format]
 };
 

@@ -44,7 +44,7 @@ struct PixelTree {
   uint64_t choices = 0;          // formats of the root
   uint32_t colours = 0;          // readers at the ends that would take colours and lose them if the root is gray
   uint64_t reads = 0, makes = 0; // formats that a conversion can read, and make
-  std::vector<ByPixel> bytes;                                       // by output: size of one picture, by format
+  std::vector<ByPixel> bytes;    // by output: size of one picture, by format
   std::vector<std::array<ByPixel, MR_PIXEL_COUNT>> conversion_ns; // by output: [from][to]
 };
 

@@ -115,7 +115,7 @@ Picture planes_by_gpu(const Composition& composition) {
 TEST_CASE("canvases of nv12, i420 and p010 are composed as on the CPU, whatever lies on them") {
   for (uint32_t seed = 0; seed < 400; ++seed) {
     const Composition wanted = composition(5000 + seed, 1 + seed % 5, Kind::planes);
-    INFO("seed ", 5000 + seed);
+    INFO("seed ", 5000 + seed, ", ", std::string(name_of(wanted.pixel)), ", ", wanted.pictures.size(), " layers");
     CHECK(distance(planes_by_gpu(wanted).view(), by_cpu(wanted).view()) <= 1);
   }
   const Composition many = composition(5999, 64, Kind::planes);

@@ -239,7 +239,6 @@ TEST_CASE("kernels make a canvas of planes by the composer's bytes, but for laye
                        .tag(wanted.view().color(), wanted.view().range());
     const gpu::DevicePicture canvas = gpu::on_device(made.span());
     gpu::PlanarStack<4> stack{};
-    stack.begins = true;
     stack.numbers = gpu::canvas_numbers(canvas.image);
     const auto& color = work.settings.background;
     stack.background = gpu::background_of(stack.numbers, color[0], color[1], color[2]);

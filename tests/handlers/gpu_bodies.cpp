@@ -101,7 +101,6 @@ const char* compose_planes(void*, std::span<const gpu::PlanarLayer> layers, cons
   gpu::PlanarStack<64> stack{};
   stack.count = static_cast<uint32_t>(layers.size());
   std::copy(layers.begin(), layers.end(), stack.layers);
-  stack.begins = true;
   stack.numbers = gpu::canvas_numbers(canvas.image);
   stack.background = gpu::background_of(stack.numbers, background[0], background[1], background[2]);
   for (uint32_t y = 0; y < canvas.image.height; y += 2)

@@ -580,9 +580,10 @@ TEST_CASE("key frames of a film are 8 s apart unless somebody asks, and 2 s in a
     const std::string path = folder / name;
     TableTest writer(handler_type("video.writer"), {{"path", path}});
     write_film(writer, Pixel::i420, even_times(25 * 9));
-    const std::string told =
-        output_of("ffprobe -v error -skip_frame nokey -show_entries frame=pict_type -show_entries "
-                  "frame=best_effort_timestamp_time -of csv=p=0 '" + path + "' | cut -d, -f1");
+    const std::string told = output_of(
+        "ffprobe -v error -skip_frame nokey -show_entries frame=pict_type -show_entries "
+        "frame=best_effort_timestamp_time -of csv=p=0 '" +
+        path + "' | cut -d, -f1");
     CAPTURE(told);
     std::istringstream lines(told);
     std::vector<double> times;

@@ -113,7 +113,7 @@ class Chain {
  public:
   struct Node {
     std::string kind;
-    uint32_t mask = 0; // formats that it takes, or makes
+    uint32_t mask = 0;                         // formats that it takes, or makes
     uint32_t width = kWidth, height = kHeight; // its input's
     double us_per_byte = 0;
   };

@@ -221,6 +221,14 @@ TEST_CASE("2.6: a bypass is refused with MR0410 where the output is another form
   CHECK(bypassed("t.join") == 410);
   CHECK(bypassed("t.paint") == 410);
   CHECK(bypassed("t.relay") == 0);
+  const auto cropped = [](const char* width) { // an output that is like its input, but not as large
+    Pipeline p = pictures("p.bgr", "image.crop");
+    p.graph.handlers[1].on_error = graph::OnError::bypass;
+    p.graph.handlers[1].params.push_back({"width", width, {}, {}});
+    return refusal(p);
+  };
+  CHECK(cropped("32") == 410);
+  CHECK(cropped("64") == 0);
 }
 
 TEST_CASE("3.4, 5.1: a copy that the edge forbids is refused with MR0411") {

@@ -13,7 +13,7 @@ INCLUDE = re.compile(r'(?m)^\s*#\s*include\s*([<"])([^>"]+)[>"]')
 # Where the build looks for headers, beside the file's own folder.
 SEARCHED = ("runtime", "runtime/include", "", "tests", "handlers", "plugins")
 WEIGHTS = "tests/tidy/header_weights.txt"
-SUM_MAX = 68_500  # raised with the number of files, of which each new one reaches some headers
+SUM_MAX = 69_200  # raised with the number of files, of which each new one reaches some headers
 
 
 def include_graph(source):
