@@ -1,6 +1,8 @@
 // Finds how long conversions take where they may stand; see conversion_times.h.
 #include "plan/conversion_times.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <bit>
 #include <cmath>
@@ -8,6 +10,7 @@
 #include "graph/graph.h"
 #include "millrace/payload.h"
 #include "plan/draft.h"
+#include "plan/format_text.h"
 #include "plan/machine.h"
 #include "plugin/handler_info.h"
 
@@ -48,6 +51,17 @@ mr_format converted(mr_format picture, uint64_t wanted) {
   if (!is_ycbcr || !keeps || picture.range != MR_RANGE_FULL)
     picture.range = is_ycbcr ? MR_RANGE_LIMITED : MR_RANGE_FULL;
   return picture;
+}
+
+std::string elsewhere_words(PixelTree tree, const PixelChoice& choice, uint32_t here,
+                            const std::function<std::string(uint32_t)>& name_of) {
+  tree.choices = 1ull << choice.format;
+  const PixelChoice other = choose_pixels(tree, here);
+  if (other.impossible > choice.impossible || other.lost > choice.lost) return "";
+  std::string places;
+  for (const uint32_t there : other.converted) places += (places.empty() ? "" : " and ") + name_of(there);
+  return fmt::format("about {} a tick here, {} after {}", time_words(static_cast<double>(choice.ns) / 1000),
+                     time_words(static_cast<double>(other.ns) / 1000), places);
 }
 
 Settings ConversionTimes::settings_for(const mr_format& gives, uint64_t wanted) const {

@@ -1,6 +1,7 @@
 // Conversions of pixel formats: their parameters, what they make, and how long they take. Private to negotiation.
 #pragma once
 
+#include <functional>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -33,6 +34,11 @@ uint64_t bytes_as(mr_format picture, uint32_t pixel);
 // A picture after its conversion. Between YCbCr formats the numbers keep their meaning. Numbers that are made from RGB
 // get the matrix that players take for a picture of this size.
 mr_format converted(mr_format picture, uint64_t wanted);
+
+// Compares the conversions of a tree with the best ones if none stands after this output, which has one: "about 60 µs a
+// tick here, 226 µs after scale.out". Empty: there is no other place. `name_of` names an output of the tree.
+std::string elsewhere_words(PixelTree tree, const PixelChoice& choice, uint32_t here,
+                            const std::function<std::string(uint32_t)>& name_of);
 
 // Times are those of the host's bodies.
 class ConversionTimes {

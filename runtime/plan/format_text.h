@@ -58,6 +58,17 @@ inline std::string full_word(graph::Full full) {
 // "video.video → blur.video"
 inline std::string edge_words(const EdgePlan& edge) { return edge.from + " → " + edge.to; }
 
+inline std::string described_kind(uint32_t kind) {
+  switch (kind) {
+    case MR_KIND_IMAGE: return "Image";
+    case MR_KIND_TENSOR: return "Tensor";
+    case MR_KIND_PACKET: return "Packet";
+    case MR_KIND_RECORDS: return "Records";
+    case MR_KIND_OBJECT: return "Object";
+    default: return "Any";
+  }
+}
+
 inline std::string time_words(double us) {
   return us >= 10'000 ? fmt::format("{:.1f} ms", us / 1000) : fmt::format("{:.0f} µs", us);
 }

@@ -156,13 +156,13 @@ class HandlerSteps {
       const auto& port = handler.info->ports[handler.output_port[o]];
       const bool in_place = port.raw.flags & MR_PORT_IN_PLACE;
       if (!in_place && has_its_inputs_format(handler, o)) continue;
-      throw Failure(Error{code::impossible_bypass,
-                          handler.declared->name + " (" + handler.info->type + ") cannot be bypassed",
-                          handler.declared->place,
-                          {"its output " + port.name +
-                           (in_place ? " is written in place" : " has another format than its input")},
-                          "",
-                          "on_error: skip"});
+      throw Failure(Error{
+          code::impossible_bypass,
+          handler.declared->name + " (" + handler.info->type + ") cannot be bypassed",
+          handler.declared->place,
+          {"its output " + port.name + (in_place ? " is written in place" : " has another format than its input")},
+          "",
+          "on_error: skip"});
     }
   }
 

@@ -31,17 +31,6 @@ mr_format unset(const mr_format& accepts) {
   return format;
 }
 
-std::string described_kind(uint32_t kind) {
-  switch (kind) {
-    case MR_KIND_IMAGE: return "Image";
-    case MR_KIND_TENSOR: return "Tensor";
-    case MR_KIND_PACKET: return "Packet";
-    case MR_KIND_RECORDS: return "Records";
-    case MR_KIND_OBJECT: return "Object";
-    default: return "Any";
-  }
-}
-
 // The words that parameters with MR_ROLE_TURN use, by MR_TURN_*.
 constexpr const char* kTurnNames[MR_TURN_COUNT] = {"",         "horizontal", "vertical",  "both",
                                                    "rotate90", "rotate270",  "transpose", "transverse"};
@@ -100,7 +89,7 @@ class Negotiation {
   }
 
  private:
-  using Output = std::pair<uint32_t, uint32_t>;                      // handler and flat output
+  using Output = std::pair<uint32_t, uint32_t>; // handler and flat output
 
   // A conversion after an output: edges that want the same share it.
   struct Wanted {
@@ -237,30 +226,14 @@ class Negotiation {
     for (const uint32_t e : readers) tree.colours += colours_at_ends(e, seen);
     const PixelChoice choice = choose_pixels(tree);
     format.pixel_formats = 1ull << choice.format;
-    tell_elsewhere(tree, outputs, choice);
+    const auto name_of = [&](uint32_t o) { return draft_.port_name(outputs[o].first, false, outputs[o].second); };
+    for (const uint32_t o : choice.converted) elsewhere_[outputs[o]] = elsewhere_words(tree, choice, o, name_of);
     std::vector<uint64_t> gives(tree.outputs.size(), format.pixel_formats);
     for (size_t o = 0; o < tree.outputs.size(); ++o) {
       for (const uint32_t r : tree.outputs[o]) {
         settled_[edges[r]] = {gives[o], 1ull << choice.gets[r], round_ + 1};
         for (const uint32_t next : tree.readers[r].passes_to) gives[next] = settled_[edges[r]].gets;
       }
-    }
-  }
-
-  // Says what the conversions of a tree would cost if none stood after the output that has one now.
-  void tell_elsewhere(PixelTree tree, const std::vector<Output>& outputs, const PixelChoice& choice) {
-    tree.choices = 1ull << choice.format;
-    for (const uint32_t here : choice.converted) {
-      std::string& words = elsewhere_[outputs[here]];
-      words.clear();
-      const PixelChoice other = choose_pixels(tree, here);
-      if (other.impossible > choice.impossible || other.lost > choice.lost) continue;
-      std::string places;
-      for (const uint32_t there : other.converted)
-        places +=
-            (places.empty() ? "" : " and ") + draft_.port_name(outputs[there].first, false, outputs[there].second);
-      words = fmt::format("about {} a tick here, {} after {}", time_words(static_cast<double>(choice.ns) / 1000),
-                          time_words(static_cast<double>(other.ns) / 1000), places);
     }
   }
 

@@ -54,14 +54,14 @@ struct PixelChoice {
   std::vector<uint32_t> converted; // outputs with conversions after them
   uint32_t impossible = 0;         // readers that cannot be served; they get what the output has
   uint32_t lost = 0;               // readers that would take colours and get gray, or one colour for 2 × 2 pixels
-  uint64_t ns = 0;                 // of all conversions, and of the readers as far as they are measured
+  uint64_t ns = 0;                 // time of all conversions, and of the readers as far as they are measured
 };
 
 // Chooses the fewest readers that cannot be served, then the fewest that would take colours and lose them to gray, then
-// the fewest conversions (those of one output to one format count as one), then the fewest that make colours of halved
-// chroma where the root has them whole, then the least time. Ties: the root gets the format of fewest bytes, then the
-// lowest; then conversions come as late as possible, to the format that comes first among those that the readers take.
-// `spared`: an output that is not converted, to see what another place costs.
+// the fewest conversions, then the fewest that make colours from halved chroma where the root has them whole, then the
+// least time. Conversions from one output to one format count as one. Ties: the root gets the format of fewest bytes,
+// then the lowest; then conversions come as late as possible, to the format that comes first among those that the
+// readers take. `spared`: an output that is not converted, to see what another place costs.
 PixelChoice choose_pixels(const PixelTree& tree, uint32_t spared = kNoOutput);
 
 } // namespace millrace::plan

@@ -110,16 +110,19 @@ Picture planes_by_gpu(const Composition& composition) {
   return canvas;
 }
 
+// A scaled number of a layer may be 1 away from the CPU's (resample_math.h): four steps of ten bits.
+int a_step_of_eight_bits(Pixel canvas) { return canvas == Pixel::p010 ? 4 : 1; }
+
 } // namespace
 
 TEST_CASE("canvases of nv12, i420 and p010 are composed as on the CPU, whatever lies on them") {
   for (uint32_t seed = 0; seed < 400; ++seed) {
     const Composition wanted = composition(5000 + seed, 1 + seed % 5, Kind::planes);
     INFO("seed ", 5000 + seed, ", ", std::string(name_of(wanted.pixel)), ", ", wanted.pictures.size(), " layers");
-    CHECK(distance(planes_by_gpu(wanted).view(), by_cpu(wanted).view()) <= 1);
+    CHECK(distance(planes_by_gpu(wanted).view(), by_cpu(wanted).view()) <= a_step_of_eight_bits(wanted.pixel));
   }
   const Composition many = composition(5999, 64, Kind::planes);
-  CHECK(distance(planes_by_gpu(many).view(), by_cpu(many).view()) <= 1);
+  CHECK(distance(planes_by_gpu(many).view(), by_cpu(many).view()) <= a_step_of_eight_bits(many.pixel));
   const Composition none = composition(5998, 0, Kind::planes);
   CHECK(distance(planes_by_gpu(none).view(), by_cpu(none).view()) == 0);
 }

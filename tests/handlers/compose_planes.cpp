@@ -258,29 +258,6 @@ TEST_CASE("kernels make a canvas of planes by the composer's bytes, but for laye
   }
 }
 
-TEST_CASE("a canvas that takes several launches is taken up where the launch before left it") {
-  std::mt19937 random(79);
-  for (int round = 0; round < 50; ++round) {
-    Picture canvas = any_canvas(random);
-    const ImageView before = canvas.view();
-    const Picture wanted = [&] {
-      PlaneWork copied; // every six bits below ten are written as 0
-      copied.pictures.push_back(random_picture(before.pixel(), before.width(), before.height(), 76));
-      copied.pictures.back().tag(before.color(), before.range());
-      copied.cells.push_back({});
-      Picture made = Picture(before.pixel(), before.width(), before.height()).tag(before.color(), before.range());
-      compose_planes(copied, made.span());
-      return made;
-    }();
-    gpu::PlanarStack<1> stack{};
-    const gpu::DevicePicture target = gpu::on_device(canvas.span());
-    stack.numbers = gpu::canvas_numbers(target.image);
-    for (uint32_t y = 0; y < target.image.height; y += 2)
-      for (uint32_t x = 0; x < target.image.width; x += 2) gpu::compose_block(stack, target, x, y);
-    CHECK(same_pixels(canvas.view(), wanted.view()));
-  }
-}
-
 TEST_CASE("a wall of films is their own numbers, each scaled as image.resize scales it, and nothing is converted") {
   for (Pixel pixel : kPlaneFormats) {
     TableTest wall(builtin("image.composite"), {{"width", "96"}, {"height", "64"}, {"format", name_of(pixel).data()}});
