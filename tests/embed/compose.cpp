@@ -25,9 +25,9 @@ namespace {
 constexpr int64_t kMs = 1'000'000;
 constexpr int64_t kBeginNs = 5000 * kMs;
 
-// Pictures of nv12 that boxes are drawn on as rgb8, so that the plan inserts a conversion.
+// Pictures of nv12 on which a marker is drawn in rgb8, so that the plan inserts a conversion.
 constexpr const char* kConverted =
-    "test.pattern name=video width=64 height=48 count=10 format=nv12 ! draw.boxes name=boxes labels=false ! null.sink "
+    "test.pattern name=video width=64 height=48 count=10 format=nv12 ! draw.marker name=spot ! null.sink "
     "name=end";
 constexpr const char* kNumbers = "test.number name=numbers count=10 ! null.sink name=end";
 
@@ -73,7 +73,7 @@ plan::Options at_100_hz(plan::Options options) {
 TEST_CASE("a preparation knows the handlers' facts and the machine before there is a plan") {
   Composing composing;
   composing.choices.rate = graph::Rational{50, 1};
-  composing.choices.machine.bodies = {{"draw.boxes", "labels=false", "cpu", 9216, 10, 10, 10, 1}};
+  composing.choices.machine.bodies = {{"draw.marker", "", "cpu", 9216, 10, 10, 10, 1}};
   const Preparation preparation = composing.prepare(kConverted);
   CHECK(preparation.graph().handlers.size() == 3);
   REQUIRE(preparation.facts().handlers.size() == 3);
@@ -148,14 +148,14 @@ TEST_CASE("a node that is told the nodes and its own number compiles its own ste
     plan::Options options = preparation.options();
     options.nodes = {"home", "gpu"};
     options.node = node;
-    options.places = {{"boxes", "sim:0"}};
+    options.places = {{"spot", "sim:0"}};
     const Composition composition(std::move(preparation), options);
     const plan::Plan& plan = composition.plan();
     REQUIRE(plan.handlers.size() == 4);
     for (const plan::HandlerPlan& handler : plan.handlers) {
       CAPTURE(handler.name);
       CHECK((handler.step == plan::kNone) == (handler.name == "video" ? node == 1 : node == 0));
-      if (handler.name == "boxes" && node == 1) CHECK(plan.domains[handler.domain].name == "sim:0");
+      if (handler.name == "spot" && node == 1) CHECK(plan.domains[handler.domain].name == "sim:0");
     }
   }
 }
@@ -164,9 +164,9 @@ TEST_CASE("options that cannot be compiled leave the preparation as it was, and 
   const Composing composing;
   Preparation preparation = composing.prepare(kConverted);
   plan::Options options = preparation.options();
-  options.places = {{"boxes", "sim:7"}};
+  options.places = {{"spot", "sim:7"}};
   CHECK(refusal_of(preparation, options) == 408);
-  options.places = {{"boxes", "sim:0"}};
+  options.places = {{"spot", "sim:0"}};
   Composition composition(std::move(preparation), options);
   CHECK(composition.plan().domains[composition.plan().handlers[1].domain].name == "sim:0");
   CHECK(result_of(composition).ok);
