@@ -125,17 +125,6 @@ class Targets(Media):
     def send(self, line, address, options=f"timeout={TIMEOUT_S}s"):
         return Process(self, f"{line} ! video.writer path={address} {options}")
 
-    def test_who_joins_a_stream_waits_two_seconds_for_a_key_frame(self):
-        server = Mute(self)
-        process = Process(self, f"test.pattern width=96 height=64 fps=25 count=225 ! video.writer path=tcp://127.0.0.1:{server.port} container=ts")
-        connection, received = server.accept(self), self.folder / "received.ts"
-        with received.open("wb") as file:
-            while piece := connection.recv(1 << 16):
-                file.write(piece)
-        self.assertEqual(process.end(), 0, process.said())
-        keys = [i for i, frame in enumerate(rig.frames(received)) if frame["key_frame"]]
-        self.assertEqual(keys, [0, 50, 100, 150, 200])
-
     def failed(self, process, address, words, seconds):
         begun = time.monotonic()
         code = process.end(seconds=seconds)
@@ -160,6 +149,17 @@ class Arrives(Targets):
         self.receiver.end()
         self.assertEqual(len(self.receiver.pictures()), PICTURES, f"every picture arrives{self.receiver.said()}")
         self.assertEqual(self.receiver.codec(), "h264")
+
+    def test_who_joins_a_stream_waits_two_seconds_for_a_key_frame(self):
+        server = Mute(self)
+        process = Process(self, f"test.pattern width=96 height=64 fps=25 count=225 ! video.writer path=tcp://127.0.0.1:{server.port} container=ts")
+        connection, received = server.accept(self), self.folder / "received.ts"
+        with received.open("wb") as file:
+            while piece := connection.recv(1 << 16):
+                file.write(piece)
+        self.assertEqual(process.end(), 0, process.said())
+        keys = [i for i, frame in enumerate(rig.frames(received)) if frame["key_frame"]]
+        self.assertEqual(keys, [0, 50, 100, 150, 200])
 
     def test_a_film_arrives_whole_by_rtmp(self):
         self.arrives("rtmp")
