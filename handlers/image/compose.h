@@ -52,8 +52,8 @@ class Composer {
  public:
   void set_layers(std::vector<LayerCell> cells);
 
-  // `layers` has one entry for each layer; null: it is missing. The canvas overlaps no layer. One of
-  // nv12, i420 or p010 is composed as compose_planes.h says.
+  // `layers` has one entry for each layer; null: it is missing. The canvas overlaps no layer. One of nv12, i420 or p010
+  // is composed as compose_planes.h says.
   void run(std::span<const ImageView* const> layers, const ComposeSettings& settings, const ImageSpan& canvas);
 
  private:

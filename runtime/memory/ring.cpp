@@ -52,7 +52,7 @@ Block& Ring::next_free() {
   // that take at the same time may pass by a block that becomes free after they looked at it, so they go round again.
   // There are always as many free blocks as takers, so in each round that fails another thread took or freed a block.
   constexpr uint32_t kRoundsMax = 1000;
-  uint32_t at = length_ <= kSearchedMax ? 0 : next_.load(std::memory_order_relaxed);
+  uint32_t at = lasting_ || length_ <= kSearchedMax ? 0 : next_.load(std::memory_order_relaxed);
   for (uint32_t round = 0; round < kRoundsMax; ++round) {
     if (round > 0) std::this_thread::yield();
     for (uint32_t tried = 1; tried <= length_; ++tried) {

@@ -1,10 +1,11 @@
 // Settles the format of each output and input in the order of the data. If two sides share no pixel format, it asks for
-// a conversion; pixels.cpp finds the formats whose conversions take the least time.
+// a conversion; pixels.cpp finds the formats that need the fewest conversions, and of those the least time.
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <bit>
 #include <map>
+#include <utility>
 
 #include "millrace/payload.h"
 #include "observe/error_codes.h"
@@ -60,10 +61,10 @@ class Negotiation {
   }
 
   std::vector<Conversion> run() {
-    // Delayed edges come from handlers that are configured later: the second round sees what the first one found.
+    // Delayed edges come from handlers that are configured later: the second round sees what the first one found. It
+    // also sees the sizes that handlers downstream give their pictures; the time of a conversion depends on them.
     const bool delayed = std::any_of(draft_.edges.begin(), draft_.edges.end(),
                                      [](const DraftEdge& edge) { return edge.declared->delay > 0; });
-    // So is the size that a handler gives a picture, and the price of a conversion depends on it.
     const auto is_done = [&] {
       const bool has_prices = !conversions_.empty() || !draft_.machine.bodies.empty();
       return round_ > 1 || (round_ == 1 && !delayed && !(resizes_ && has_prices));
@@ -84,7 +85,8 @@ class Negotiation {
                                    [](const auto& one) { return one.first.wish == kUpright; });
     for (const auto& [key, edges] : conversions_)
       if (!turns || key.wish == kUpright)
-        wanted.push_back({edges, key.type, key.wish, key.settings, elsewhere_[{key.source, key.output}]});
+        wanted.push_back({edges, key.type, key.wish, key.settings,
+                          convert_ && key.type == convert_->type ? elsewhere_[{key.source, key.output}] : ""});
     return wanted;
   }
 
@@ -322,8 +324,9 @@ class Negotiation {
     if (port.raw.accepts.kind == MR_KIND_IMAGE && !(takes(edge) & gets.pixel_formats) && gets.pixel_formats)
       refuse_pixels(edge, gives.pixel_formats);
     if (gets.pixel_formats != gives.pixel_formats) {
-      ask_for_pixels(e, gives, gets.pixel_formats);
-      gets = converted(gives, gets.pixel_formats);
+      const uint64_t wanted = std::exchange(gets.pixel_formats, gives.pixel_formats);
+      ask_for_pixels(e, gives, wanted);
+      gets = converted(gets, wanted);
       return;
     }
     if ((port.raw.flags & MR_PORT_SQUARE) && gives.aspect_num != gives.aspect_den && gives.aspect_den > 0)

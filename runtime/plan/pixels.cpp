@@ -48,10 +48,12 @@ class Chooser {
   // Chooses among roots that have a colour for each pixel, or among those that have one for 2 × 2.
   Chooser(const PixelTree& tree, uint32_t spared, bool is_whole)
       : tree_(tree), spared_(spared), is_whole_(is_whole), best_(tree.outputs.size()) {
+    const uint64_t roots = tree.choices & (is_whole ? ~kYcbcr : kYcbcr);
+    if (roots == 0) return;
     for (uint32_t o = static_cast<uint32_t>(tree_.outputs.size()); o-- > 0;)
       for (uint32_t format = 1; format < MR_PIXEL_COUNT; ++format) best_[o][format] = best_of(o, format);
     if (tree.choices & ~bit(MR_PIXEL_GRAY8)) best_[0][MR_PIXEL_GRAY8].cost.lost = tree.colours;
-    for (uint64_t left = tree.choices & (is_whole ? ~kYcbcr : kYcbcr); left != 0; left &= left - 1)
+    for (uint64_t left = roots; left != 0; left &= left - 1)
       if (format_ == 0 || best_[0][lowest(left)].cost.is_better(best_[0][format_].cost)) format_ = lowest(left);
   }
 

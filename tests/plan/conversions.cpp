@@ -110,6 +110,20 @@ TEST_CASE("5.1: what a source gives on its side is turned once, before all its r
   CHECK(planned.text().find("because source asks for mode=rotate90;") != std::string::npos);
 }
 
+TEST_CASE("5.1: a picture on its side is turned once, also if a handler passes on what is converted") {
+  Pipeline p;
+  p.add("source", "p.lying"); // bgr8
+  p.add("one", "p.rgb");
+  p.add("end", "p.rgb");
+  p.connect("source", "one");
+  p.connect("one", "end");
+  const Planned planned(p);
+  const std::vector<std::string> inserted = planned.inserted();
+  CHECK(inserted.size() == 2);
+  CHECK(std::count_if(inserted.begin(), inserted.end(),
+                      [&](const std::string& name) { return planned.type(name) == "image.flip"; }) == 1);
+}
+
 TEST_CASE("5.1: a reader of square pixels gets them, in the shape of the picture and with no side made smaller") {
   Pipeline p("p.lying name=source ! p.square name=square ; source. ! null.sink name=any");
   const Planned planned(p);

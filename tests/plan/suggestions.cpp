@@ -141,7 +141,7 @@ TEST_CASE("the note says which handler gives what is missing, and the whole line
 
 TEST_CASE("where the one that gives it stands after it, the order is mended") {
   for (const char* line : {"test.pattern ! draw.boxes ! find.people ! null.sink",
-                           "test.pattern format=nv12 ! draw.marker ! find.people ! null.sink"}) { // with a conversion
+                           "test.pattern format=nv12 ! draw.trails ! find.people ! null.sink"}) { // with a conversion
     const Answer after = of_line(line);
     REQUIRE(after.notes.size() == 1);
     CHECK(contains(after.notes[0], "and people, which gives that, stands after it; try: '"));
